@@ -11,7 +11,7 @@ use std::{
 
 use flyto_audit::{AuditError, Begun, Log, Options};
 use flyto_execenv::Class;
-use flyto_tools::{CallId, Execution, Failure, Input, Metadata, Origin};
+use flyto_tools::{CallId, Execution, Failure, Input, Metadata, Origin, Readiness};
 use serde::{Serialize, Serializer};
 use serde_json::{json, value::RawValue};
 
@@ -424,6 +424,9 @@ struct Executed<'a> {
     sandbox: Vec<String>,
     confirmed: Option<bool>,
     leaked: Option<u32>,
+    /// `ready` or `cold`, where the program may be started before a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<&'static str>,
     usage: Usage,
 }
 
@@ -442,6 +445,7 @@ impl<'a> Executed<'a> {
             sandbox: call.prepared().held(&it.sandbox),
             confirmed: it.confirmed,
             leaked: it.leaked,
+            started: it.readiness.as_ref().map(Readiness::name),
             usage: Usage {
                 wall_seconds: it.wall.as_secs_f64(),
                 cpu_seconds: it.cpu.map(|it| it.as_secs_f64()),

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use flyto_execenv::ExecEnv;
+use flyto_execenv::{ExecEnv, ReadyOptions};
 use flyto_security::SecretGuard;
 
 use crate::{
@@ -133,6 +133,18 @@ impl HostBuilder {
     #[must_use]
     pub fn starts_servers(mut self) -> Self {
         self.starts_servers = true;
+        self
+    }
+
+    /// Keeps processes of tools that say `ready` within these bounds, in place of those of the configuration
+    /// ([`PluginConfig::ready`](flyto_plugin::PluginConfig::ready)). With 0 processes each call starts its own: for a
+    /// program that makes one call and ends.
+    ///
+    /// Such a process was started before its call, under the policy, the limits and the variables of any call of the
+    /// tool, and serves that call alone.
+    #[must_use]
+    pub fn ready(mut self, options: ReadyOptions) -> Self {
+        self.config.plugins.ready = options;
         self
     }
 

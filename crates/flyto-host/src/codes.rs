@@ -47,4 +47,6 @@ flyto_diagnostics::code_table! {
     BAD_RULE = "F0320";
     /// A file of secret rules that cannot be used.
     BAD_SECRET_RULES = "F0321";
+    /// A program that was started before a call and does not wait for its input.
+    NOT_READY = "F0322";
 }

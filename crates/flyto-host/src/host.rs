@@ -107,6 +107,7 @@ impl Host {
             builder;
         let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
+        let env = env.with_ready(config.plugins.ready);
         // The stage `bound` says why what was left out is not kept.
         let output_dir = output_dir.filter(|it| spill::refused(it).is_none());
         if let Some(dir) = &output_dir {
@@ -172,6 +173,8 @@ impl Host {
     /// The configuration is not read again: which directories and files there are, what is blocked
     /// and granted stays as it was at the start.
     ///
+    /// Where a source has changed, the processes that wait for a call are ended: the next call of each tool starts its own.
+    ///
     /// This reads files, and waits 50 ms where one is gone that may be about to be replaced. Of
     /// several threads that do this at once, one goes after the other.
     pub fn reload(&self) -> HostChanges {
@@ -181,7 +184,11 @@ impl Host {
         let catalogue = before.report.catalogue.reload().catalogue;
         let mut report = sources.update(&self.registry, catalogue);
         report.watching.clone_from(&before.report.watching);
-        self.publish(&before, report)
+        let changes = self.publish(&before, report);
+        if !changes.is_empty() {
+            self.exec_env().end_waiting();
+        }
+        changes
     }
 
     /// Tells of each later change of what is loaded: tools, plugins, and the servers that plugins declare, which are no tools of
@@ -230,18 +237,26 @@ impl Host {
         changes
     }
 
-    /// Ends the processes of session plugins, and returns when they are gone. Each has 2 s to answer
+    /// How many processes wait for a call: of tools that say `ready`, and that were called lately.
+    #[must_use]
+    pub fn waiting_processes(&self) -> usize {
+        self.exec_env().waiting_processes()
+    }
+
+    /// Ends the processes of session plugins, and returns when they are gone, and those that wait for a call. Each has 2 s to answer
     /// what it was asked; later calls of their tools are refused.
     ///
     /// To be called before the program ends, where it may have called such a tool: what is left then
     /// is killed in the middle of whatever it does.
     pub async fn close(&self) {
+        self.exec_env().stop_waiting();
         self.shared.plugin_ctx.sessions.close().await;
     }
 
-    /// Kills the processes of session plugins, and returns when they are gone; later calls of their
+    /// Kills the processes of session plugins and those that wait for a call, and returns when they are gone; later calls of their
     /// tools are refused. For a host that has no time, after a call that took too long, say.
     pub async fn abort(&self) {
+        self.exec_env().stop_waiting();
         self.shared.plugin_ctx.sessions.abort().await;
     }
 

@@ -69,6 +69,7 @@ mod native; //      calls of tools that are no programs
 pub mod otel; //    spans for a collector
 pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
+mod readiness; //   tools whose programs may be started before a call
 mod secrets; //     what looks like a secret in a result
 mod servers; //     servers that are declared, for the program that starts them
 mod sources; //     the tools of each source, and reloading them
@@ -109,6 +110,7 @@ pub use grants::{MissingGrants, ToGrant};
 pub use host::{Host, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
+pub use readiness::{may_wait, not_ready};
 pub use replace::replace_file;
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};

@@ -6,9 +6,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    time::Duration,
 };
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
+use flyto_execenv::ReadyOptions;
 
 use crate::{
     codes,
@@ -75,6 +77,9 @@ pub struct PluginConfig {
     /// Default: `false`. [`PluginTool::ungranted`](crate::PluginTool::ungranted) lists the names
     /// that a tool then lacks.
     pub strict_env: bool,
+    /// How many processes of tools that say `ready` may wait for a call, for how long, and with how much memory. It holds
+    /// for all tools of the host, exec tools included.
+    pub ready: ReadyOptions,
 }
 
 impl Default for PluginConfig {
@@ -87,6 +92,7 @@ impl Default for PluginConfig {
             blocked_plugins: BTreeSet::new(),
             grants: BTreeMap::new(),
             strict_env: false,
+            ready: ReadyOptions::new(),
         }
     }
 }
@@ -128,6 +134,11 @@ impl PluginConfig {
             None => Ok(BTreeMap::new()),
         });
         let strict_env = flag(&mut reader, STRICT);
+        let ready = reader.optional_object("ready");
+        let ready = ready.and_then(|at| match at {
+            Some(at) => read_ready(at, reader.findings()),
+            None => Ok(ReadyOptions::new()),
+        });
         reader.suggest_for_each(&OTHER_NAMES);
         reader.refuse_unknown(NOT_READ)?;
 
@@ -140,6 +151,7 @@ impl PluginConfig {
             blocked_plugins: blocked_plugins?,
             grants: grants?,
             strict_env: strict_env?.unwrap_or(default.strict_env),
+            ready: ready?,
         })
     }
 
@@ -151,6 +163,22 @@ impl PluginConfig {
         let filter = if self.enabled { Filter::new() } else { Filter::disabled() };
         filter.allow(&self.allowed_plugins).block(&self.blocked_plugins)
     }
+}
+
+/// Reads the bounds on processes that wait. 0 of any of them keeps none.
+fn read_ready(at: At<'_>, findings: &mut Findings) -> Result<ReadyOptions, Reported> {
+    let mut reader = ObjectReader::new(at, findings)?;
+    let processes = reader.optional_u64("processes");
+    let idle = reader.optional_u64("idle_seconds");
+    let memory = reader.optional_u64("memory_bytes");
+    reader.refuse_unknown("a bound that is not read would not hold")?;
+    let mut res = ReadyOptions::new();
+    if let Some(processes) = processes? {
+        res.processes = usize::try_from(processes).unwrap_or(usize::MAX);
+    }
+    res.idle = idle?.map_or(res.idle, Duration::from_secs);
+    res.memory_bytes = memory?.unwrap_or(res.memory_bytes);
+    Ok(res)
 }
 
 /// Why an unknown key is an error.

@@ -408,6 +408,21 @@ struct PluginConfig {
     grants: Option<BTreeMap<PluginName, Grant>>,
     /// Whether a variable of the host that a manifest reads must be granted, too. Default: `false`.
     strict_env: Option<bool>,
+    /// How many processes of tools that say `ready` may wait for a call. 0 of any of the bounds keeps none.
+    ready: Option<ReadyBounds>,
+}
+
+/// The bounds on all processes that wait for a call, those of exec tools included.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct ReadyBounds {
+    /// How many may wait. Default: 8.
+    processes: Option<u64>,
+    /// How many seconds one may wait. Default: 300.
+    idle_seconds: Option<u64>,
+    /// Bytes of memory of all of them. Default: 536,870,912.
+    memory_bytes: Option<u64>,
 }
 
 /// The name of a plugin, as its manifest writes it.

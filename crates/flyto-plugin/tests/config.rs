@@ -46,7 +46,7 @@ fn everything_said() {
         r#"{"enabled": true, "plugin_dirs": ["~/p"], "allowed_plugins": ["a", "b"],
             "blocked_plugins": ["b"], "grants": {"a": {"env": ["TOKEN"]}}, "strict_env": true}"#,
         expect![[r#"
-            Some(PluginConfig { enabled: true, plugin_dirs: ["~/p"], allowed_plugins: {"a", "b"}, blocked_plugins: {"b"}, grants: {"a": Grant { env: {"TOKEN"}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: true })
+            Some(PluginConfig { enabled: true, plugin_dirs: ["~/p"], allowed_plugins: {"a", "b"}, blocked_plugins: {"b"}, grants: {"a": Grant { env: {"TOKEN"}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: true, ready: ReadyOptions { processes: 8, idle: 300s, memory_bytes: 536870912 } })
         "#]],
     );
     let (config, _) =
@@ -60,12 +60,12 @@ fn an_older_name_works() {
     check(
         r#"{"directories": ["/opt"]}"#,
         expect![[r#"
-        1:2: warning[F0025]: "directories" is another spelling of "plugin_dirs"
-            at /directories
-            help: write "plugin_dirs"
-            "directories" -> "plugin_dirs"
-        Some(PluginConfig { enabled: false, plugin_dirs: ["/opt"], allowed_plugins: {}, blocked_plugins: {}, grants: {}, strict_env: false })
-    "#]],
+            1:2: warning[F0025]: "directories" is another spelling of "plugin_dirs"
+                at /directories
+                help: write "plugin_dirs"
+                "directories" -> "plugin_dirs"
+            Some(PluginConfig { enabled: false, plugin_dirs: ["/opt"], allowed_plugins: {}, blocked_plugins: {}, grants: {}, strict_env: false, ready: ReadyOptions { processes: 8, idle: 300s, memory_bytes: 536870912 } })
+        "#]],
     );
     check(
         r#"{"directories": ["/opt"], "plugin_dirs": ["/srv"]}"#,
@@ -159,7 +159,7 @@ fn what_has_no_effect_is_told() {
             1:43: warning[F0140]: no plugin has the name "a_b": it holds '_'
                 at /grants/a_b
                 help: write the name of a plugin as its manifest does; there are no patterns
-            Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {"git-*"}, grants: {"a_b": Grant { env: {}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: false })
+            Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {"git-*"}, grants: {"a_b": Grant { env: {}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: false, ready: ReadyOptions { processes: 8, idle: 300s, memory_bytes: 536870912 } })
         "#]],
     );
     check(
@@ -332,7 +332,7 @@ fn directories_that_cannot_be_meant() {
             1:56: warning[F0143]: a directory of plugins is an empty text
                 at /plugin_dirs/3
                 help: write the path of a directory, or remove the entry
-            Some(PluginConfig { enabled: false, plugin_dirs: ["$HOME/x", "${HOME}", "/srv/$USER/p", " ", "~/p", "/a$b"], allowed_plugins: {}, blocked_plugins: {}, grants: {}, strict_env: false })
+            Some(PluginConfig { enabled: false, plugin_dirs: ["$HOME/x", "${HOME}", "/srv/$USER/p", " ", "~/p", "/a$b"], allowed_plugins: {}, blocked_plugins: {}, grants: {}, strict_env: false, ready: ReadyOptions { processes: 8, idle: 300s, memory_bytes: 536870912 } })
         "#]],
     );
 }

@@ -231,6 +231,11 @@ fn configurations() {
         true,
     );
     check_config(r#"{"grants": {"a": {"network": ["a.org", "*.b.org:443"]}}}"#, true);
+    check_config(r#"{"ready": {"processes": 0, "idle_seconds": 5, "memory_bytes": 1000}}"#, true);
+    check_config(r#"{"ready": {}}"#, true);
+    check_config(r#"{"ready": 5}"#, false);
+    check_config(r#"{"ready": {"processes": -1}}"#, false);
+    check_config(r#"{"ready": {"memory": 1}}"#, false);
     check_config(r#"{"grants": {"a": {"network": true}}}"#, false);
     check_config(r#"{"grants": {"a": {"network": "maybe"}}}"#, false);
     check_config(r#"{"grants": {"a": {"read": ["x"]}}}"#, false);

@@ -122,7 +122,7 @@ const MOST_MISPLACED: usize = 32;
 const PERMISSIONS: &str = "permissions";
 
 /// Keys of the section about plugins, as [`FileConfig::set`] names them.
-const PLUGIN_KEYS: [(&str, &str); 7] = [
+const PLUGIN_KEYS: [(&str, &str); 8] = [
     ("enabled", "plugins.enabled"),
     ("plugin_dirs", "plugins.plugin_dirs"),
     ("directories", "plugins.plugin_dirs"),
@@ -130,6 +130,7 @@ const PLUGIN_KEYS: [(&str, &str); 7] = [
     ("blocked_plugins", "plugins.blocked_plugins"),
     ("grants", "plugins.grants"),
     ("strict_env", "plugins.strict_env"),
+    ("ready", "plugins.ready"),
 ];
 
 /// Sections of ZeptoClaw's configuration, each with what can be made of it.

@@ -242,6 +242,9 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     if takes("plugins.strict_env", config) {
         config.plugins.strict_env = plugins.strict_env;
     }
+    if takes("plugins.ready", config) {
+        config.plugins.ready = plugins.ready;
+    }
     if takes("exec_tools", config) {
         config.exec_tools = exec_tools;
     }

@@ -33,6 +33,12 @@ pub struct ConfigValue {
 /// The keys that a file can set, in the order in which people read them, each with its default.
 fn defaults() -> impl Iterator<Item = (&'static str, Value)> {
     let default = Config::default();
+    let ready = default.plugins.ready;
+    let ready = value!({
+        "processes": ready.processes,
+        "idle_seconds": ready.idle.as_secs(),
+        "memory_bytes": ready.memory_bytes,
+    });
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
         ("plugins.plugin_dirs", value!(flyto_plugin::DEFAULT_PLUGIN_DIRS)),
@@ -40,6 +46,7 @@ fn defaults() -> impl Iterator<Item = (&'static str, Value)> {
         ("plugins.blocked_plugins", value!([])),
         ("plugins.strict_env", value!(default.plugins.strict_env)),
         ("plugins.grants", value!({})),
+        ("plugins.ready", ready),
         ("exec_tools", value!([])),
         ("mcpServers", value!({})),
         ("output_limit_bytes", value!(default.output_limit_bytes)),

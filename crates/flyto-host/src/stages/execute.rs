@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use flyto_tools::Origin;
 
 use super::{Call, Next, Stage, StageResult, names};
-use crate::native;
+use crate::{native, readiness::not_ready};
 
 /// Runs the tool. Its result is what the stages behind this one see ([`Call::result`]); where it could not be tried, they
 /// see why ([`Call::error`]).
@@ -26,6 +26,16 @@ impl Stage for Execute {
             }
             _ => native::call(entry, &call.ctx, input, call.is_checked).await,
         };
+        if let Ok(result) = &outcome
+            && let Some(finding) = result.execution.as_ref().and_then(|it| not_ready(entry, it))
+        {
+            let why = finding.reason.as_deref().unwrap_or_default();
+            tracing::warn!(
+                tool = entry.id().as_str(),
+                why,
+                "a tool says `ready` and does not wait"
+            );
+        }
         call.outcome = Some(outcome);
         next.run(call).await
     }

@@ -3,10 +3,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use expect_test::{Expect, expect};
-use flyto_execenv::{Class, Environment};
+use flyto_execenv::{Class, Environment, ReadyOptions};
 use flyto_host::{
     Config, Flags, ReviewError, Surroundings, TrustStore, load_config, review_project,
     validate_path,

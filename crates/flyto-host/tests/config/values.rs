@@ -28,6 +28,7 @@ fn each_value_has_its_place() {
         plugins.blocked_plugins[0] = "c" DIR/home/project/.flyto/config.json:1:34
         plugins.strict_env = false default
         plugins.grants.notes.env[0] = "X" DIR/home/.config/flyto/config.json:4:30
+        plugins.ready = {"processes":8,"idle_seconds":300,"memory_bytes":536870912} default
         exec_tools[0] = "/t.json" --exec-tools
         mcpServers = {} default
         output_limit_bytes = 50 DIR/home/project/.flyto/config.json:3:23
@@ -48,6 +49,18 @@ fn each_value_has_its_place() {
         secret_rules = null default
     "#]]
     .assert_eq(&shown);
+}
+
+#[test]
+fn processes_that_wait_are_bounded() {
+    let ready = r#"{"plugins": {"ready": {"processes": 2, "idle_seconds": 60}}}"#;
+    let (config, said) = World::new().user(ready).load();
+    let expect = ReadyOptions::new().processes(2).idle(Duration::from_secs(60));
+    assert_eq!((config.plugins.ready, said.as_str()), (expect, ""));
+    // A project that is not trusted sets nothing of it.
+    let (config, said) = World::new().project(ready).load();
+    assert_eq!(config.plugins.ready, ReadyOptions::new());
+    assert!(said.contains("plugins.ready"), "{said}");
 }
 
 #[track_caller]

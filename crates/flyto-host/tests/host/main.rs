@@ -9,6 +9,8 @@ mod native; // tools that are no programs
 #[cfg(feature = "otel")]
 mod otel; //   what a collector receives
 mod permission; // which calls may run
+#[cfg(unix)]
+mod ready; //  tools whose programs are started before their calls
 mod reload; // looking at the sources again
 mod sandbox; // how far programs are cut off
 mod session; // processes that stay
