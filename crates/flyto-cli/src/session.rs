@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_evolve::{Approver, CallRecording, Store};
 use flyto_execenv::local::Local;
-use flyto_execenv::{Environment, ExecEnv};
+use flyto_execenv::{Environment, ExecEnv, ReadyOptions};
 use flyto_host::permission::Caller;
 use flyto_host::stages::{MissingCall, names};
 use flyto_host::undo::UndoStore;
@@ -42,8 +42,10 @@ pub(crate) struct Session {
 /// takes as long as everything else that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// One call of the operator.
+    /// One call of the operator. No process of it waits for another one.
     Used,
+    /// The call of a job, which may make others.
+    Job,
     /// Calls of a model, until the program is ended: each is asked first unless a rule allows it, and the text of a
     /// result is limited.
     Serving,
@@ -157,7 +159,9 @@ impl Session {
         let grants_file = config.grants_file.clone();
         let rules_file = config.rules_file.clone();
         let env = match backend {
-            Backend::Used => ExecEnv::new(backend::backend(config.pinned_dirs(&surroundings))),
+            Backend::Used | Backend::Job => {
+                ExecEnv::new(backend::backend(config.pinned_dirs(&surroundings)))
+            }
             Backend::Serving => {
                 ExecEnv::new(backend::serving_backend(config.pinned_dirs(&surroundings)))
             }
@@ -173,9 +177,13 @@ impl Session {
             config.evolve.hints && evolve_dir.is_some() && backend == Backend::Serving;
         let caller = match backend {
             Backend::Serving => Caller::Agent,
-            Backend::Used | Backend::Unused => Caller::Operator,
+            Backend::Used | Backend::Job | Backend::Unused => Caller::Operator,
         };
-        let host = Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
+        let mut host =
+            Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
+        if matches!(backend, Backend::Used | Backend::Unused) {
+            host = host.ready(ReadyOptions::new().processes(0));
+        }
         let mut host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         if gives_hints {
             let added = host.stages(|it| it.insert_after(names::BOUND, Hints::default()));

@@ -36,6 +36,9 @@ pub(crate) struct Form {
     /// The time without a call after which the process of a session is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_seconds: Option<f64>,
+    /// Whether a host may start its process before a call. The documents say so of every tool.
+    #[serde(skip)]
+    ready: bool,
 }
 
 /// What is run, as the manifest says it. What does not belong to the form is left out.
@@ -81,6 +84,9 @@ impl ToolDetails {
                 let idle = time(std::time::Duration::from_secs_f64(seconds));
                 format!("one process for all calls, ended after {idle} without one")
             }
+            None if self.form.ready => {
+                "one process for each call, which a host may start before it".to_owned()
+            }
             None => "one process for each call".to_owned(),
         };
         let mut res = vec![("form", format!("{form}; {lives}"))];
@@ -108,6 +114,7 @@ impl Form {
             form: def.form().name(),
             lifetime: if idle.is_some() { "session" } else { "call" },
             idle_seconds: idle.map(|it| it.as_secs_f64()),
+            ready: def.ready,
         }
     }
 }

@@ -73,7 +73,7 @@ fn end_of(name: &str, made: &Made) -> Result<JobEnd, Stop> {
 
 /// Makes the call, as `call` does; its listeners are the worker's.
 fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, Stop> {
-    let loaded = session.load(args.output_limit, Backend::Used)?;
+    let loaded = session.load(args.output_limit, Backend::Job)?;
     let request = worker.request();
     let call = loaded.host.prepare_entry(
         loaded.find_to_call(&request.tool, Some(&request.input))?,

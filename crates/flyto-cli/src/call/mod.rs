@@ -8,7 +8,7 @@ mod form;
 pub(crate) mod input;
 mod keep;
 mod live;
-mod report;
+pub(crate) mod report;
 pub(crate) mod signals;
 mod stages;
 mod status;

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use flyto_host::MissingGrants;
 use flyto_host::stages::StageTime;
-use flyto_tools::{DeniedHost, Execution, Failure, ToolResult};
+use flyto_tools::{DeniedHost, Execution, Failure, Readiness, ToolResult};
 use serde::Serialize;
 
 use super::Made;
@@ -245,7 +245,10 @@ fn execution(made: &Made, name: &str, screen: &Screen) -> String {
     facts(page, &rows)
 }
 
-fn execution_facts(it: &Execution, working_dir: Option<&str>) -> Vec<(&'static str, String)> {
+pub(crate) fn execution_facts(
+    it: &Execution,
+    working_dir: Option<&str>,
+) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if !it.command_line.is_empty() {
         rows.push(("ran", tame(&command_line(&it.command_line))));
@@ -258,6 +261,7 @@ fn execution_facts(it: &Execution, working_dir: Option<&str>) -> Vec<(&'static s
     took.extend(it.cpu.map(|it| format!("{} CPU", time(it))));
     took.extend(it.peak_memory_bytes.map(|it| format!("{} peak memory", bytes(it))));
     rows.push(("took", took.join(", ")));
+    rows.extend(it.readiness.as_ref().map(|it| ("started", started(it))));
     let (stdout, stderr) = (bytes(it.stdout_bytes), bytes(it.stderr_bytes));
     rows.push(("wrote", format!("{stdout} to stdout, {stderr} to stderr")));
     if let Some(n) = it.leaked.filter(|it| *it > 0) {
@@ -271,6 +275,18 @@ fn execution_facts(it: &Execution, working_dir: Option<&str>) -> Vec<(&'static s
         rows.push(("in force", one_line(&it.enforced.join(", "))));
     }
     rows
+}
+
+/// Whether its process had waited for the call.
+fn started(it: &Readiness) -> String {
+    match it {
+        Readiness::Ready { waited, startup_cpu } => {
+            let startup = startup_cpu.map(|it| format!("; {} CPU until then", time(it)));
+            format!("ready, {} before the call{}", time(*waited), startup.unwrap_or_default())
+        }
+        Readiness::Cold { why, .. } => format!("cold: {}", one_line(why)),
+        _ => one_line(it.name()),
+    }
 }
 
 #[cfg(test)]
@@ -305,6 +321,16 @@ mod tests {
             in force     deadline, process-group
         "#]]
         .assert_eq(&facts(Page::default(), &rows));
+    }
+
+    #[test]
+    fn a_process_that_had_waited_is_told() {
+        let waited = Duration::from_millis(1500);
+        let startup_cpu = Some(Duration::from_millis(20));
+        let ready = Readiness::Ready { waited, startup_cpu };
+        expect!["ready, 1.5 s before the call; 20 ms CPU until then"].assert_eq(&started(&ready));
+        expect!["cold: no process of it waited"]
+            .assert_eq(&started(&Readiness::cold("no process of it waited")));
     }
 
     #[test]

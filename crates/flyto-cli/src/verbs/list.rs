@@ -2,8 +2,10 @@
 
 mod watch; // what changes from then on
 
+use std::ops::Not;
+
 use flyto_diagnostics::Diagnostic;
-use flyto_host::LoadReport;
+use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
@@ -29,6 +31,9 @@ struct Tool<'a> {
     /// Of a plugin's tool.
     #[serde(flatten)]
     form: Option<Form>,
+    /// Whether a host may start its process before a call.
+    #[serde(skip_serializing_if = "Not::not")]
+    ready: bool,
 }
 
 #[derive(Serialize)]
@@ -103,6 +108,7 @@ impl<'a> Tool<'a> {
             description: tool.description(ctx).into_owned(),
             metadata: tool.metadata(),
             form: form(report, entry.id()),
+            ready: may_wait(entry),
         }
     }
 }

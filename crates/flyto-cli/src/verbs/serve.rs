@@ -1,9 +1,12 @@
 //! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout or over HTTP.
 
+mod told; // what the operator is told of calls
+
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use flyto_host::jobs::JobStore;
+use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
 use flyto_tools::CancellationToken;
@@ -20,13 +23,21 @@ use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line, tame};
 
+use self::told::Told;
+
 /// Threads that make calls. Tools are processes of their own; what is left to do here is little.
 const N_THREADS: usize = 2;
 
 pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let approvals = ClientApprovals::new();
     let handler = approvals.clone();
-    let with = |host: HostBuilder, _| host.checkpoint_handler(handler);
+    let with = |host: HostBuilder, _| {
+        let host = host.checkpoint_handler(handler);
+        // Behind the guard, so that no secret is told.
+        let told = Told::new(session.screen);
+        let host = host.stages(|it| it.insert_after(names::OUTPUT_GUARD, told));
+        host.expect("the list has that stage, and none of this name")
+    };
     let answers = Answers::default();
     let loaded = session.load_with(args.output_limit, Backend::Serving, answers, with)?;
     if let Some(remark) = loaded.config_remark() {

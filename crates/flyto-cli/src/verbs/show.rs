@@ -1,8 +1,10 @@
 //! `show`: everything about one tool.
 
+use std::ops::Not;
+
 use flyto_diagnostics::Diagnostic;
 use flyto_host::permission::{Caller, Decision};
-use flyto_host::{Host, LoadReport, Plan};
+use flyto_host::{Host, LoadReport, Plan, may_wait};
 use flyto_tools::{
     CallContext, DescribeContext, Entry, Input, Metadata, Preview, export::export_one,
 };
@@ -53,6 +55,9 @@ struct Document<'a> {
     /// Of a plugin's tool: what it is, and what it was granted.
     #[serde(flatten)]
     details: Option<&'a ToolDetails>,
+    /// Whether a host may start its process before a call.
+    #[serde(skip_serializing_if = "Not::not")]
+    ready: bool,
     /// Of a tool that was written at run time: its version, its approval, how it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolved: Option<&'a Evolution>,
@@ -97,6 +102,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             variables: plan.variables.clone().map(preview::variable_documents),
             confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
             details: details.as_ref(),
+            ready: may_wait(&entry),
             evolved: evolved.as_ref(),
             findings,
         })?;
@@ -157,6 +163,9 @@ fn page(
     let (preview, variables) = (plan.preview.as_ref(), plan.variables.as_deref());
     rows.extend(evolved.map(Evolution::rows).unwrap_or_default());
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
+    if details.is_none() && may_wait(entry) {
+        rows.push(("ready", "a host may start its process before a call".to_owned()));
+    }
     rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
     rows.extend(by_rule(plan).iter().flat_map(|it| decision::facts(it, Caller::Operator)));
     rows.extend(plan.refused.iter().map(|it| ("problem", tame(&it.why))));
