@@ -8,6 +8,9 @@ const NAME: &str = "my-plugin";
 /// How their manifests say how long a process lives.
 const LIFETIME: &str = "\"lifetime\": \"call\"";
 
+/// How they say that the process of a call may be started before it, which that of a session is anyway.
+const READY: &str = "      \"ready\": true,\n";
+
 /// One file of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
@@ -112,7 +115,7 @@ impl Template {
         let named = |text: &str| text.replace(NAME, name);
         let text = |path: &str, text: &str| match lifetime {
             Lifetime::Session if self.is_binary && path == flyto_plugin::MANIFEST_FILE => {
-                named(text).replace(LIFETIME, "\"lifetime\": \"session\"")
+                named(text).replace(LIFETIME, "\"lifetime\": \"session\"").replace(READY, "")
             }
             _ => named(text),
         };
