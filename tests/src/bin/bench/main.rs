@@ -19,6 +19,8 @@ mod fds; //        … with many open descriptors?
 mod host; //       … through all stages of a host?
 mod mcp; //        what does a call cost over the Model Context Protocol?
 mod program; //    what does `flyto call` add to its tool?
+#[cfg(target_os = "linux")]
+mod ready; //      what does a call cost whose program was started before it?
 mod rss; //        … in a host with much memory?
 mod session; //    what does a call cost whose program stays?
 mod stream; //     how fast is output captured, and in how much memory?
@@ -59,6 +61,8 @@ const BENCHES: &[Bench] = &[
     ("fds", "… beside open descriptors", &["--descriptors"], fds::run),
     ("host", "what a host adds to its executor", &[], host::run),
     ("session", "what a call costs whose program stays", &[], session::run),
+    #[cfg(target_os = "linux")]
+    ("ready", "what a call costs whose program waits", &[], ready::run),
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),
     ("discover", "what finding plugins costs", &["--plugins", "--tools"], discover::run),
