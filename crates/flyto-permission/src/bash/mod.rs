@@ -25,6 +25,7 @@
 //! counts against [`MAX_BYTES`] once more.
 
 mod argument;
+mod arithmetic;
 mod danger;
 mod expand;
 mod heredoc;

@@ -10,7 +10,7 @@
 //! first. Each function begins at [`Parser::pos`] and leaves it behind what it read; on `Err` it
 //! stays at the unclear place.
 
-use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, Word, cut, variables};
+use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
 
 /// `Err` is the unclear place; commands that end before it are in [`Parser::out`].
 pub(super) type Parsed<T = ()> = Result<T, Unclear>;
@@ -503,59 +503,6 @@ impl<'a> Parser<'a> {
             if EVALUATED.contains(&word.known_text()) {
                 self.note("a comparison that evaluates its sides");
             }
-        }
-    }
-
-    /// An expression up to `end`, which closes it. Names are noted: the shell evaluates what they hold, and runs commands in
-    /// it. Substitutions are read.
-    ///
-    /// Quotes and backslashes stop the reading, since shells differ in what they mean there.
-    pub(super) fn arithmetic(&mut self, end: &str) -> Parsed {
-        self.deeper(|it| it.expression(end))
-    }
-
-    fn expression(&mut self, end: &str) -> Parsed {
-        const EVALUATES: &str = "arithmetic with more than numbers";
-        let mut n_open = 0_usize;
-        let mut ignored = Word::default();
-        loop {
-            if n_open == 0 && self.take(end) {
-                return Ok(());
-            }
-            match self.peek() {
-                Some(b')' | b']' | b'}') if n_open == 0 => {
-                    return Err(self.unclear("a bracket that is not closed"));
-                }
-                Some(b')' | b']') => n_open -= 1,
-                Some(b'(') => n_open += 1,
-                Some(b'[') => {
-                    self.note(EVALUATES);
-                    n_open += 1;
-                }
-                Some(b'$') => {
-                    let is_number = matches!(self.byte(1), Some(b'#' | b'?' | b'$'))
-                        || self.at("$((")
-                        || self.at("${#");
-                    if !is_number {
-                        self.note(EVALUATES);
-                    }
-                    self.dollar(&mut ignored, true)?;
-                    continue;
-                }
-                Some(b'`') => {
-                    self.note(EVALUATES);
-                    self.backquotes(&mut ignored, true)?;
-                    continue;
-                }
-                Some(it) if it.is_ascii_alphabetic() || it == b'_' => self.note(EVALUATES),
-                Some(it) if it.is_ascii_digit() => {}
-                Some(
-                    b' ' | b'\t' | b'\n' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'='
-                    | b'!' | b'&' | b'|' | b'^' | b'~' | b'?' | b':' | b';' | b'#' | b',',
-                ) => {}
-                _ => return Err(self.unclear(EVALUATES)),
-            }
-            self.pos += 1;
         }
     }
 

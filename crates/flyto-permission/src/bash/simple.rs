@@ -4,6 +4,16 @@
 //! [chapter 3.1.2](https://www.gnu.org/software/bash/manual/html_node/Quoting.html) of the manual of
 //! bash has it, so that `r''m`, `\rm` and `"rm"` are one word. What is expanded is left open.
 //!
+//! | in a word | what is known of it |
+//! | --- | --- |
+//! | a plain character, one behind `\`, all in `'…'` | itself |
+//! | `"…"` | its characters; `$` and backquotes in it are expansions that stay one word |
+//! | `$…`, a backquote | where it begins; commands in it are read |
+//! | `<(…)`, `>(…)` | that it is a name below `/dev/fd`; its commands are read |
+//! | `*`, `?`, `[` | that it stands for names of files that fit |
+//! | `{a,b}`, `{1..3}` | where it begins; it is several words |
+//! | a control character, an unusual blank | nothing: the reading stops |
+//!
 //! An expansion that is not quoted may become several words, or none. The positions of words behind
 //! it are then not known, and rules that allow do not match across it.
 
@@ -62,6 +72,10 @@ impl Parser<'_> {
     }
 
     /// Reads the next assignment, word or redirection; `false` at the end of the command.
+    ///
+    /// An assignment counts as one before the first word alone (POSIX, Shell Command Language, 2.9.1); behind it, `a=b` is a word,
+    /// but for the lists that `declare` and its like take. `{name}>file` sets a variable to a descriptor, which bash does
+    /// and `sh` does not.
     fn simple_part(&mut self, command: &mut Command, n_redirects: &mut usize) -> Parsed<bool> {
         self.skip_blanks()?;
         if self.redirect(command)? {
@@ -183,7 +197,8 @@ impl Parser<'_> {
         Ok(Some(word))
     }
 
-    /// From behind the opening bracket to behind the closing one. Quotes in it stand for texts, as in an associative array.
+    /// From behind the opening bracket to behind the closing one, in which brackets may nest. Any subscript but a number is
+    /// noted, since the shell evaluates it for an array with numbers; substitutions in it are read. Quotes in it stand for texts, as in an associative array.
     fn subscript(&mut self) -> Parsed {
         let mut ignored = Word::default();
         let mut n_open = 0_usize;

@@ -3,6 +3,17 @@
 //! A rule for a wrapper is no rule for what it runs: `Bash(env:*)` does not allow `env rm`. A rule
 //! allows a program at a level if its words reach that far, as `Bash(sudo systemctl status:*)` does.
 //!
+//! | program | what it runs |
+//! | --- | --- |
+//! | `env`, `sudo`, `nice`, `timeout` and their like | the program behind the options (`wrappers`) |
+//! | `xargs` | that program, with more words than are known |
+//! | `sh -c`, `eval`, `ssh`, `watch` | a text, read as a script of its own |
+//! | `trap` | a text that runs at a time that is not known |
+//! | `sh` without a text | what it reads from its input: a here-document, else unclear |
+//! | `find` | the words behind `-exec` up to their end |
+//! | `cd` and its like | nothing, and relative paths behind it lead elsewhere |
+//! | a builtin that evaluates words or changes what runs | unclear (`builtins`) |
+//!
 //! A wrapper adds a level and the search goes on at the program behind its options, at most
 //! [`MAX_DEPTH`] times for one command. What cannot be told (an option that is not listed, a word
 //! that is not known) is unclear and belongs to the command, so that a rule with its exact words
@@ -125,6 +136,12 @@ enum Runs {
 const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
 const UNKNOWN_WORD: &str = "which command is run depends on a word that is known only when it runs";
 
+/// Finds the programs of one command: notes variables that may change what runs, adds a level for each program, and gives what
+/// is run beside them.
+///
+/// A level needs a rule of its own, unless the program only runs what stands behind it and is the installed one of its name:
+/// `./env` may be any program.
+///
 /// On `Err`: why it cannot be told what runs. Levels that were found by then stay.
 fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
     let has_program = command.words.len() > command.n_assignments;
@@ -211,10 +228,13 @@ pub(super) fn is_installed(program: &str) -> bool {
     !name.unwrap_or(program).contains('/')
 }
 
-/// What follows the options of a wrapper: a program at a word, a text for a shell, or nothing.
+/// What follows the options of a wrapper.
 enum Inner {
+    /// A program, at this word of the command.
     At(usize),
+    /// A text for a shell, as with `ssh` and `watch`.
     Text(String),
+    /// The wrapper stands alone, and is a command itself: `env` prints its variables.
     Nothing,
 }
 

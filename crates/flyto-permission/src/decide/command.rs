@@ -4,6 +4,19 @@
 //! those that ask or deny, at every program of the command, then those that allow, which have to
 //! cover every program that needs one. What reading could not tell is asked, unless a rule has the
 //! exact words of the command that holds it.
+//!
+//! | found in a line | verdict without a rule that denies |
+//! | --- | --- |
+//! | a program that needs a rule | what a rule that allows covers, else ask |
+//! | a variable before a program that may change what runs | ask, unless the rule spells it |
+//! | a danger, such as a download piped into a shell | ask, unless a rule has the exact words |
+//! | a file that is written | as a call that edits it |
+//! | a file that is read | a rule for files that asks or denies |
+//! | an address among the words | a rule for hosts that asks or denies |
+//! | a denied command among the words | ask, unless a rule that allows names it |
+//! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
+//!
+//! The work is bounded: [`MAX_STEPS`] nodes of the tree of rules for a command, and the budget of the decision for its paths.
 
 use flyto_tools::Access;
 
@@ -29,6 +42,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    /// Takes the rules of one match; a rule that two levels of a command match counts once.
     pub(super) fn add(&mut self, matched: &Matched<'a>) {
         if let Some(rule) = matched.hits.narrowing().filter(|it| !self.rules.contains(it)) {
             self.rules.push(rule);
