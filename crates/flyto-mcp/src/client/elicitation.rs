@@ -1,4 +1,9 @@
 //! What a server asks the user of its client.
+//!
+//! "MCP 2025-11-25, Client, Elicitation" has two modes: a form, which the client shows and sends back filled in, and
+//! an address, which the user opens elsewhere, so that a secret never passes through the client. Servers of the new
+//! era put the same question into the result of a call ("MCP 2026-07-28, Basic, Patterns, Multi Round-Trip Requests"),
+//! and get the same answer with the next call.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -10,16 +15,25 @@ const MAX_CHARS: usize = 8 * 1024;
 ///
 /// The text and the form are the server's, and not to be trusted more than the server is: a program that shows them says
 /// whose they are.
+///
+/// A question in the era of handshakes need not belong to a call. It is cut off from the call's time: what bounds it
+/// is the connection, and of one connection 4 are asked at once; a further one is answered with an error. In the new
+/// era questions are asked one after the other, and the time of the call goes on.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Elicitation {
     /// The name of the server.
     pub server: String,
     /// The question, at most 8,192 characters.
+    /// The rest of a longer one is cut off without a mark. Line breaks and control characters are as the server sent
+    /// them.
     pub message: String,
     /// The form to fill in: an object schema with plain properties. `None` where only a yes is asked for.
+    /// That its properties are plain is the server's promise, and is not checked; a form without properties is `None`.
     pub schema: Option<Value>,
     /// The address that the user is to open, where the server asks for that in place of a form.
+    /// It is not checked either. A program shows its host, and opens it after a yes only. Clients here declare forms
+    /// alone (`"elicitation": {}`), so that a server that sends one breaks the protocol.
     pub url: Option<String>,
 }
 
@@ -37,6 +51,7 @@ pub struct Elicitation {
 #[non_exhaustive]
 pub enum ElicitationAnswer {
     /// Yes, with what was filled in.
+    /// An object that fits the form; it goes to the server without a check. For an address the value is left out.
     Accept(Value),
     /// No.
     Decline,
@@ -48,26 +63,56 @@ pub enum ElicitationAnswer {
 /// ask all the same is declined.
 ///
 /// ```
-/// use async_trait::async_trait;
-/// use flyto_mcp::{Elicitation, ElicitationAnswer, ElicitationHandler};
-/// use serde_json::json;
+/// use std::sync::Arc;
 ///
+/// use async_trait::async_trait;
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{ClientOptions, Elicitation, ElicitationAnswer, ElicitationHandler, Servers};
+/// use serde_json::json;
+/// use tokio::sync::{mpsc, oneshot};
+///
+/// /// Hands questions to the task that draws the screen, and waits for the user there.
 /// #[derive(Debug)]
-/// struct AcceptsPlainQuestions;
+/// struct Screen(mpsc::Sender<(String, oneshot::Sender<bool>)>);
 ///
 /// #[async_trait]
-/// impl ElicitationHandler for AcceptsPlainQuestions {
+/// impl ElicitationHandler for Screen {
 ///     async fn ask(&self, question: &Elicitation) -> ElicitationAnswer {
-///         match &question.schema {
-///             None => ElicitationAnswer::Accept(json!({})),
-///             Some(_) => ElicitationAnswer::Decline,
+///         // This screen shows neither forms nor addresses.
+///         if question.schema.is_some() || question.url.is_some() {
+///             return ElicitationAnswer::Decline;
+///         }
+///         let (answer, answered) = oneshot::channel();
+///         // The user has to see whose question it is.
+///         let shown = format!("{} asks: {:?}", question.server, question.message);
+///         if self.0.send((shown, answer)).await.is_err() {
+///             return ElicitationAnswer::Cancel;
+///         }
+///         match answered.await {
+///             Ok(true) => ElicitationAnswer::Accept(json!({})),
+///             Ok(false) => ElicitationAnswer::Decline,
+///             Err(_) => ElicitationAnswer::Cancel,
 ///         }
 ///     }
 /// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// let (questions, _shown) = mpsc::channel(4);
+/// let handler = Arc::new(Screen(questions));
+/// let servers = Servers::with_handler(&Arc::new(host), None, ClientOptions::default(), Some(handler));
+/// assert!(servers.reports().is_empty());
+/// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait ElicitationHandler: std::fmt::Debug + Send + Sync + 'static {
-    /// Asks. The future is dropped when the call or the connection has ended.
+    /// Asks. The future is dropped when nothing waits for its answer any more: in the era of handshakes at the end of
+    /// the connection, in the new one at the end of the call.
+    ///
+    /// It runs in a task of the runtime, and no message of the server waits for it. Nothing here bounds how long it
+    /// may take, but for the time of a call in the new era: a handler that asks a person brings its own bound, and
+    /// answers [`Cancel`](ElicitationAnswer::Cancel) beyond it.
     async fn ask(&self, question: &Elicitation) -> ElicitationAnswer;
 }
 

@@ -139,6 +139,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sends messages until there are no more. Requests do not wait for each other; notifications and answers go one by one.
+///
+/// One by one, so that `notifications/initialized` is at the server before the first request of the session is sent. A
+/// server that is slow to answer a notification delays what comes behind it.
 async fn send_all(exchange: Arc<Exchange>, mut messages: mpsc::Receiver<Outgoing>) {
     while let Some(message) = messages.recv().await {
         match message.kind {
@@ -212,6 +215,9 @@ impl Exchange {
 
     /// Why a request has no answer. Servers of the era of handshakes answer some requests with a status and an error without
     /// an id.
+    ///
+    /// A body of at most 64 KiB is read for it. Without an error in it, the code is the status below zero (-401),
+    /// which no code of JSON-RPC is, and the message has the status in words; the body is not shown.
     async fn refused(self: &Arc<Self>, id: u64, response: Response<Incoming>) -> RequestError {
         let status = response.status();
         if status == StatusCode::NOT_FOUND && lock(&self.session).is_some() {

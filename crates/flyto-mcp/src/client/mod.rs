@@ -1,4 +1,13 @@
 //! The client: the tools of servers for a host.
+//!
+//! Bytes come in by `stdio` or `http`, are cut into messages by `lines` or `events` and read by `incoming`; `peer`
+//! brings each answer to the caller that waits for it. Up to there nothing is known of tools. `handshake` and
+//! `listing` make a connection of it, `server` compares what is listed with the `pins`, and `tool` calls.
+//!
+//! All of it runs in tasks of the Tokio runtime in which a connection was made: a writer, a reader and a reader of
+//! stderr for a program; one task a request over HTTP; one that follows changes of the list, and one that ends the
+//! program when the conversation has ended. No task waits for a lock while another one holds it across an await, but
+//! for the attempt to connect.
 
 mod elicitation; // what a server asks the user
 mod options; //     its bounds

@@ -26,6 +26,7 @@ use super::{
 use crate::Revision;
 
 /// Messages that wait to be written: 64. Beyond that, callers wait with theirs.
+/// A server that does not read stdin is met here: its callers wait until their time is over.
 const OUTBOX_MESSAGES: usize = 64;
 
 /// Lines of one connection that are no message, 1,000. A server that prints more of them is no server.
@@ -35,6 +36,7 @@ const MAX_UNREADABLE: u32 = 1000;
 const MAX_UNASKED: u32 = 1000;
 
 /// Questions of a server that are asked at once.
+/// A further one gets error -32603: each is a dialogue on the screen of the user, and a server could ask without end.
 const MAX_QUESTIONS: usize = 4;
 
 /// A message for the server, ready to be written.
@@ -68,6 +70,7 @@ pub(super) enum RequestError {
     /// Too many requests wait.
     Overloaded,
     /// The answer has more bytes than are taken.
+    /// How many it has.
     TooLong(u64),
 }
 
@@ -82,9 +85,12 @@ impl fmt::Display for RequestError {
     }
 }
 
+/// The result as JSON text: a caller reads of it what it needs, and what it does not need is never parsed.
 pub(super) type Answer = Result<Box<RawValue>, RequestError>;
 
 /// How far a request has come, as the server last said.
+///
+/// "MCP 2025-11-25, Basic, Utilities, Progress": both numbers may be fractions, and the total may be unknown.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Note {
     pub(super) progress: f64,
@@ -98,6 +104,7 @@ pub(super) struct Note {
 pub(super) type Notes = watch::Receiver<Option<Note>>;
 
 #[derive(Debug)]
+/// A request in the table: where its answer goes, and its progress until then. The token of its progress is its id.
 struct Pending {
     answer: oneshot::Sender<Answer>,
     notes: watch::Sender<Option<Note>>,
@@ -126,6 +133,8 @@ pub(super) struct Peer {
 }
 
 #[derive(Debug, Default)]
+/// Ids begin with 1 and are never used again on a connection, as the protocol asks, so that a late answer meets no
+/// other request.
 struct State {
     last_id: u64,
     pending: HashMap<u64, Pending>,
@@ -267,6 +276,9 @@ impl Peer {
     }
 
     /// Ends the connection: every request fails for this reason, and no further one begins. The first reason stays.
+    ///
+    /// Once the connection is made, the program or the session is ended by the task that waits for `closed`, not here:
+    /// this never waits.
     pub(super) fn close(&self, why: impl Into<Arc<str>>) {
         let pending = {
             let mut state = self.state();
@@ -399,6 +411,10 @@ impl Peer {
     }
 
     /// Takes a request back that was not answered.
+    ///
+    /// Once it was answered, nothing is sent: "MCP 2025-11-25, Basic, Utilities, Cancellation" has a cancellation name
+    /// a request that is believed to be in progress. A queue that is full drops the notification, and the server works
+    /// for nothing.
     fn take_back(&self, id: u64) {
         if self.state().pending.remove(&id).is_none() {
             return;

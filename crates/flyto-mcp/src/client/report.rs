@@ -8,10 +8,28 @@ use super::definition::id;
 use crate::Revision;
 
 /// A server, and what became of it. Serialised, it is an object with these members; those that say nothing are left out.
+///
+/// ```
+/// use flyto_mcp::{ServerReport, ServerStatus};
+///
+/// /// What an operator has to do about a server, if anything.
+/// fn advice(server: &ServerReport) -> Option<String> {
+///     if let (ServerStatus::Failed, Some(problem)) = (server.status, &server.problem) {
+///         return Some(format!("{} ({}): {problem}", server.name, server.declared_in));
+///     }
+///     let changes = server.held_back.iter().map(|it| format!("{} ({})", it.name, it.change));
+///     let changes = changes.collect::<Vec<_>>().join(", ");
+///     (!changes.is_empty()).then(|| format!("{}: approve {changes}", server.name))
+/// }
+/// ```
+///
+/// Texts of the server are within bounds, and of those the definitions in `held_back` are as the server wrote them: a
+/// program that shows them escapes what a screen would obey.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerReport {
     /// The name before those of its tools.
+    /// For a server of a plugin it begins with the name of the plugin.
     pub name: String,
     /// The plugin that declares it; `None` for the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,6 +39,8 @@ pub struct ServerReport {
     /// What became of it.
     pub status: ServerStatus,
     /// Why there is no connection, in words.
+    /// Present with [`ServerStatus::Failed`] alone. For a program, it may end with the last line of its stderr, cut to
+    /// 300 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Whether that is how an attempt of an earlier process ended, and this process has not tried: the server was not ready in
@@ -28,17 +48,23 @@ pub struct ServerReport {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed_before: bool,
     /// The revision that was agreed on.
+    /// Of the last connection of this process, also after its end; `None` before one, and once an attempt after it has
+    /// failed.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub revision: Option<Revision>,
     /// The version of the server; empty where it says none.
+    /// At most 128 characters, none of them a control character. Without a connection, that of the last approval.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// The ids of the tools that can be called, in order.
     pub tools: Vec<String>,
     /// Tools that are held back until they are approved, in order of their names.
+    /// Known from connections of this process alone: before one it is empty, and a call of a tool whose definition
+    /// differs is refused when it connects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<HeldBack>,
     /// What is wrong with single tools, and with what is kept of the server, in words.
+    /// Of the faults in a list of tools, 10 are told and the others are counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 }
@@ -110,6 +136,7 @@ pub struct HeldBack {
     /// What is different.
     pub change: DefinitionChange,
     /// The definition that was known; `None` for a tool that is new.
+    /// The members that are compared, as an object: name, title, description, both schemas, annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<serde_json::Value>,
     /// The definition as it is now; `None` for a tool that is gone.

@@ -38,6 +38,7 @@ use super::{
 };
 
 /// The longest pause after failures in a row.
+/// With a first pause of 1 s, the seventh failure in a row comes to it.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// A server, for its tools and for the list of all servers.
@@ -53,6 +54,7 @@ pub(super) struct ServerState {
     /// Weak: the registry holds the tools, and they hold this.
     registry: Weak<Registry>,
     /// Held while a connection is made.
+    /// That takes [`ClientOptions::connect_timeout`] at most; a call that waits here is bounded by its own time.
     slot: tokio::sync::Mutex<Slot>,
     known: Mutex<Known>,
 }
@@ -72,7 +74,10 @@ struct Known {
     /// What the operator knows; `None` before the first connection.
     pins: Option<Pins>,
     /// What the server listed last.
+    /// It stays after the end of its connection: a tool that differed then is not offered again because nothing is
+    /// connected.
     listed: Option<Listed>,
+    /// The last connection, which may have ended; `None` after a failed attempt and after the operator disconnected.
     current: Option<Arc<Connection>>,
     problem: Option<String>,
     /// Whether the problem is one of an earlier process, and this one has not tried.
@@ -434,6 +439,8 @@ impl ServerState {
 
     /// Keeps a connection until the server is closed: after the end of one, and after an attempt that failed, the next one
     /// follows the pause.
+    ///
+    /// It holds the server weakly while it waits, so that this task alone keeps no server alive.
     pub(super) async fn keep_connected(state: Weak<Self>) {
         loop {
             let Some(server) = state.upgrade() else { return };

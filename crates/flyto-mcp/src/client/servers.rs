@@ -92,6 +92,8 @@ pub enum ApproveError {
         name: String,
     },
     /// It declares tools in another way than what was shown, and none was approved.
+    ///
+    /// To go on, show [`ServerReport::held_back`] again, and approve what it has by then.
     #[error("the server {server} declares {} in another way than what was shown", tools.join(", "))]
     Changed {
         /// The name of the server.
@@ -100,6 +102,8 @@ pub enum ApproveError {
         tools: Vec<String>,
     },
     /// What it offers is not known: there is no connection.
+    ///
+    /// [`Servers::connect`] makes one.
     #[error("the server {server} is not connected: {why}")]
     NotConnected {
         /// The name of the server.
@@ -113,12 +117,21 @@ impl Servers {
     /// The servers of this host, and their known tools in its registry. `pins` is the directory in which it is kept what the
     /// operator knows of their tools; without one, whatever a server offers when it is first connected to is in use until
     /// this value ends.
+    ///
+    /// The directory is made with the first file in it. A file of a server that cannot be read approves none of its
+    /// tools; the fault is in [`ServerReport::faults`]. Several processes may share a directory: each replaces a file
+    /// in one step, and the last one that approves has its way.
+    ///
+    /// No program is started here, no address is connected to, and no runtime is needed yet.
     #[must_use]
     pub fn new(host: &Arc<Host>, pins: Option<PathBuf>, options: ClientOptions) -> Self {
         Self::with_handler(host, pins, options, None)
     }
 
     /// The same, where `handler` answers what servers ask their user.
+    ///
+    /// Only with a handler is `elicitation` among the capabilities that servers are told. One handler serves all
+    /// servers, and [`Elicitation::server`](crate::Elicitation::server) tells them apart.
     #[must_use]
     pub fn with_handler(
         host: &Arc<Host>,
@@ -139,6 +152,9 @@ impl Servers {
 
     /// Connects to the servers that `choose` takes by their names, all at once, and waits until each is connected or has
     /// failed. What is offered then is in the registry; what failed is in the [`reports`](Self::reports).
+    ///
+    /// A connection that is there stays. A server within its pause after a failure ([`ClientOptions::backoff`]) fails
+    /// at once, with the reason of that failure. When this future is dropped, the attempts go on by themselves.
     ///
     /// Must run within a Tokio runtime, which serves the connections from then on.
     pub async fn connect(&self, choose: impl Fn(&str) -> bool) {
@@ -194,6 +210,8 @@ impl Servers {
     }
 
     /// What became of each server, in the order of the host.
+    ///
+    /// A snapshot: nothing is asked of a server, and nothing waits. It is empty after [`close`](Self::close).
     #[must_use]
     pub fn reports(&self) -> Vec<ServerReport> {
         self.0.servers().iter().map(|it| it.report()).collect()
@@ -201,6 +219,10 @@ impl Servers {
 
     /// Approves tools of a server that were held back, as [`ServerReport::held_back`] gave them: what was read is what is known
     /// from then on. The server has to be connected. All of them are approved, or none.
+    ///
+    /// For a tool that is [gone](crate::DefinitionChange::Gone), approval means that its definition is forgotten. What
+    /// is approved is in the registry when this returns, and on disk; where the disk refuses, it is in use until this
+    /// value ends, and the fault is in [`ServerReport::faults`].
     ///
     /// # Errors
     ///
@@ -237,6 +259,9 @@ impl Servers {
     }
 
     /// Kills all programs, and does not wait.
+    ///
+    /// Their tools leave the registry, and calls in flight end as [lost](flyto_tools::Failure::Lost). For a program
+    /// that has to end at once; the kernel may still be ending processes when this returns.
     pub fn abort(&self) {
         for server in std::mem::take(&mut *self.0.servers()) {
             server.abort();

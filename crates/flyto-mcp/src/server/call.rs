@@ -1,4 +1,12 @@
 //! `tools/call`: one call of a tool, through all stages of the host.
+//!
+//! Which answer is an error of the protocol and which one a result follows "MCP 2025-11-25, Server, Tools, Error
+//! Handling": no name, an unknown tool and arguments that are no object are errors of the request; arguments that
+//! break the schema, a refusal and a failure are results, for the model can try again. A name that the model chose in
+//! an argument is told in a result as well.
+//!
+//! A call runs in the task of its request. It goes on as a job by moving into the task of that, with the same future:
+//! it is neither started again nor asked about twice.
 
 use std::{future::pending, sync::Arc, time::Duration};
 

@@ -105,6 +105,9 @@ enum Ended {
 }
 
 /// Reads in a thread of its own, which may wait for as long as the process lives.
+///
+/// It is not joined: a read of a pipe cannot be interrupted, so after a stop the thread stays until the client writes
+/// or goes. The second receiver gives the error of the reader, once there is one.
 fn read_lines(
     reader: impl Read + Send + 'static,
     max_bytes: u64,

@@ -23,6 +23,8 @@ use super::{Shared, background::tools, discovery, fault::Fault, params::Terms, p
 
 /// How long a client may keep a list without asking again, in milliseconds: a minute. One that listens for changes is
 /// told of them at once.
+/// The number is that of `ttlMs` ("MCP 2026-07-28, Caching"), and the scope beside it is `private`: which tools there
+/// are depends on the configuration and the plugins of one user.
 const LIST_TTL_MS: u64 = 60 * 1000;
 /// What a cursor begins with.
 const CURSOR: &str = "after:";

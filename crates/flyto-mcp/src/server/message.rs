@@ -2,6 +2,10 @@
 //!
 //! A line is read without copying what is in it: parameters and results stay the text that they were, so that a program gets the very
 //! bytes of its arguments. How deep they nest costs nothing here; what reads them later has its own bound (128 levels).
+//!
+//! An id is a string or a number, and not `null` ("MCP 2025-11-25, Basic, Overview, Requests"). The revision
+//! 2025-03-26 has batches, and 2025-06-18 took them back; they are read here in any revision, so that a client that
+//! sends one is told so, and is not told that it sent no message. Members that no revision knows are ignored.
 
 use std::{borrow::Cow, fmt};
 
@@ -45,6 +49,7 @@ pub(crate) enum Message<'a> {
     /// It does not.
     Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
     /// The answer to a request of ours: the result, or `None` for an error.
+    /// What the error says is dropped: whatever it is, the question has no answer.
     Response { id: Id, result: Option<&'a RawValue> },
 }
 

@@ -7,18 +7,45 @@ use flyto_host::jobs::JobStore;
 /// How a server presents itself, and what it lets a client do.
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::io::{BufRead as _, BufReader, Write as _};
+/// use std::{sync::Arc, time::Duration};
 ///
-/// use flyto_mcp::ServerOptions;
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{Server, ServerOptions};
+/// use flyto_tools::CancellationToken;
+/// use serde_json::Value;
 ///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut options = ServerOptions::default();
 /// assert_eq!(options.max_message_bytes, 16 * 1024 * 1024);
 /// // A small machine, and a client that waits for long.
 /// options.max_calls = 8;
 /// options.drain = Duration::from_secs(60);
+/// options.max_message_bytes = 100;
+///
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// let server = Server::new(Arc::new(host), options)?;
+/// let (requests, mut client) = std::io::pipe()?;
+/// let (answers, writer) = std::io::pipe()?;
+/// writeln!(client, r#"{{"jsonrpc":"2.0","id":1,"method":"ping","x":"{}"}}"#, "x".repeat(100))?;
+/// writeln!(client, r#"{{"jsonrpc":"2.0","id":2,"method":"ping"}}"#)?;
+/// drop(client);
+/// server.serve(requests, writer, &CancellationToken::new()).await?;
+///
+/// let mut answers = BufReader::new(answers).lines();
+/// let refused: Value = serde_json::from_str(&answers.next().ok_or("an answer")??)?;
+/// assert_eq!(refused["error"]["code"], -32600);
+/// // The line was dropped, so that its id is not known. The next one is answered as ever.
+/// assert!(refused.get("id").is_none());
+/// assert_eq!(answers.next().ok_or("an answer")??, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
+/// # Ok(()) }
 /// ```
 ///
-/// Every value is usable: a number of 0 bounds calls, messages or times to none, and a page has one tool at least.
+/// Every bound is usable: a number of 0 bounds calls, messages or times to none, and a page has one tool at least.
+/// What bounds calls and messages holds for each connection by itself; over HTTP for each session, and for each
+/// request of the new era. [`max_jobs`](Self::max_jobs) holds for the whole server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerOptions {
@@ -29,6 +56,8 @@ pub struct ServerOptions {
     /// Most bytes of one message: 16 MiB, as in the official SDKs. A longer one is refused, and the connection goes on.
     pub max_message_bytes: u64,
     /// Tools on one page of the list: 500. A client asks for the next page by itself.
+    /// A cursor is the name behind which the next page begins, so a value that differs between two servers does no
+    /// harm ("MCP 2025-11-25, Server, Utilities, Pagination": cursors are opaque to clients).
     pub page_tools: usize,
     /// Offers two tools in place of all of them: one that finds tools, and one that calls what was found.
     pub discovery: bool,
@@ -38,8 +67,14 @@ pub struct ServerOptions {
     pub max_calls: usize,
     /// How often a client that asks for progress is told of a call whose tool reports none: every 15 s. Clients end silent
     /// calls after minutes.
+    ///
+    /// It asks by a `progressToken` ("MCP 2025-11-25, Basic, Utilities, Progress"); without one nothing is sent. Two
+    /// notifications of one call are 100 ms apart at least, so that 0 sends one every 100 ms.
     pub heartbeat: Duration,
     /// Most bytes of a result's text, for clients that would cut it at fewer; `None` leaves it to them.
+    ///
+    /// The text is not cut here: that is done by the host, which has an option of its own. A client reads this number,
+    /// with room for the line that tells of a cut, as `anthropic/maxResultSizeChars` of each tool, 500,000 at most.
     pub output_limit_bytes: Option<u64>,
     /// Where calls that outlive their request are recorded; `None` has none outlive it.
     ///
@@ -56,6 +91,8 @@ pub struct ServerOptions {
     /// for the answers.
     pub drain: Duration,
     /// How long a cancelled call has to end its processes when the server ends: 5 s. Then it is dropped, which kills.
+    ///
+    /// Over HTTP it bounds the time from the stop to the return of [`Server::serve_http`](crate::Server::serve_http).
     pub grace: Duration,
 }
 

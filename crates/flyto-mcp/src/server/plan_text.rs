@@ -1,4 +1,8 @@
 //! The plan of a call as a person reads it before an approval: what runs, with what, and why it is asked.
+//!
+//! The text is what an answer is bound to: its digest is in the state that a client of the new era sends back. So the
+//! same plan has the same text, without a time and without the id of the call. A value has 2,000 bytes of it at most,
+//! and of a kind there are 20 values at most; paths and addresses beyond that are counted.
 
 use std::fmt::Write as _;
 

@@ -11,6 +11,9 @@ use serde_json::{Value, json, value::to_raw_value};
 use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
 
 /// The result of `tools/call`.
+///
+/// Its text is one block. "MCP 2025-11-25, Server, Tools, Structured Content" wants the structured part as text as
+/// well, for clients that read no other; a text of the tool's own stays in its place.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallToolResult<'a> {

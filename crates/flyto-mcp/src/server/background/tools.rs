@@ -21,6 +21,7 @@ const RESULT: &str = "jobs__result";
 /// Ends one.
 const CANCEL: &str = "jobs__cancel";
 /// Longest wait for the end of a job, in seconds: less than the minute after which clients give a call up.
+/// A longer wait counts as this one, and a model asks again.
 const MAX_WAIT_SECONDS: f64 = 50.0;
 
 /// The arguments of [`START`].

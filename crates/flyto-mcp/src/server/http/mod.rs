@@ -6,6 +6,14 @@
 //!
 //! Messages of the era of handshakes belong to a session, which `initialize` opens and a DELETE ends. A GET of its client is
 //! answered with a stream that tells when the tools change, until the session ends.
+//!
+//! In the new era the end of a stream takes its call back because the protocol says so ("MCP 2026-07-28, Basic,
+//! Transports, Streamable HTTP, Cancellation"). The era before has resumable streams, and says that a client that goes
+//! away takes nothing back; here no stream can be resumed, a result would reach no client, and so the call ends in
+//! that era as well.
+//!
+//! A task of the runtime serves each connection, and another one each call. No body is collected before the token was
+//! checked.
 
 mod checks; // which requests are answered at all
 mod events; // answers that come in parts
@@ -57,20 +65,69 @@ type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 /// How a server is reached over HTTP.
 ///
 /// ```
-/// use flyto_mcp::HttpOptions;
+/// use std::io::{self, Read as _, Write as _};
+/// use std::net::{TcpListener, TcpStream};
+/// use std::sync::Arc;
 ///
-/// let options = HttpOptions::generated()?;
-/// assert!(options.token.len() >= 32);
-/// # Ok::<(), std::io::Error>(())
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{HttpOptions, Server, ServerOptions};
+/// use flyto_tools::CancellationToken;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut options = HttpOptions::generated()?;
+/// options.max_connections = 8;
+/// let token = options.token.clone();
+/// // What a log shows of the options is not the token.
+/// assert!(!format!("{options:?}").contains(&token));
+///
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// let server = Server::new(Arc::new(host), ServerOptions::default())?;
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let stop = CancellationToken::new();
+/// let stopped = stop.clone();
+/// let serving = tokio::spawn(async move { server.serve_http(listener, options, &stopped).await });
+///
+/// let status = move |token: &str| -> io::Result<String> {
+///     let body = concat!(
+///         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","#,
+///         r#""params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#,
+///     );
+///     let head = format!(
+///         "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+///          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+///         body.len(),
+///     );
+///     let mut stream = TcpStream::connect(address)?;
+///     stream.write_all(format!("{head}{body}").as_bytes())?;
+///     let mut answer = String::new();
+///     stream.read_to_string(&mut answer)?;
+///     Ok(answer.lines().next().unwrap_or_default().to_owned())
+/// };
+/// let (right, wrong) =
+///     tokio::task::spawn_blocking(move || (status(&token), status("a guess"))).await?;
+/// assert_eq!(right?, "HTTP/1.1 200 OK");
+/// assert_eq!(wrong?, "HTTP/1.1 401 Unauthorized");
+/// stop.cancel();
+/// serving.await??;
+/// # Ok(()) }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpOptions {
     /// What each request must have in `Authorization: Bearer`.
+    /// A secret: a process that has it calls tools as the user. It has to be text that a header can hold, without
+    /// white space at its ends; digests are compared, so that the time of a refusal tells nothing of it.
     pub token: String,
     /// Most connections at once: 64. A further one waits until another one ends.
+    /// It waits in the queue of the listener, unanswered. Half of them may be streams of changes of the era of
+    /// handshakes, so that with 1 there are none, and with 0 nothing is answered.
     pub max_connections: usize,
     /// Most sessions of the era of handshakes: 64. The one that was used least recently makes room for a new one.
+    /// Its calls go on; its next request gets status 404, upon which a client begins a new session ("MCP 2025-11-25,
+    /// Basic, Transports, Session Management"). 0 counts as 1.
     pub max_sessions: usize,
 }
 
@@ -93,6 +150,7 @@ impl HttpOptions {
     }
 
     /// The default bounds, and a token of 256 random bits.
+    /// As text it has 43 characters of the alphabet of base64url.
     ///
     /// # Errors
     ///
