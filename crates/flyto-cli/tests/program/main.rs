@@ -19,6 +19,7 @@ mod export; // tools as APIs take them
 mod follow; // the log of calls while it is written
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
+mod import; // servers of other clients
 #[cfg(target_os = "linux")]
 mod install; // files of clients
 mod jobs; //  calls in the background

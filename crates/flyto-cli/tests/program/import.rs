@@ -1,0 +1,175 @@
+//! Servers from the files of other clients.
+
+use std::fs;
+
+use expect_test::expect;
+
+use crate::place::Place;
+
+const CONFIG: &str = "home/.config/flyto/config.json";
+
+fn config(place: &Place) -> String {
+    let text = fs::read_to_string(place.path().join(CONFIG)).unwrap();
+    text.replace(place.path().to_str().unwrap(), "DIR")
+}
+
+#[test]
+fn servers_of_a_project_are_added_once() {
+    let place = Place::new();
+    let before = r#"{
+  "permissions": {"allow": ["p:*"]},
+  "mcpServers": {"there": {"command": "a"}, "other": {"command": "b"}}
+}
+"#;
+    place.write(CONFIG, before);
+    place.write(
+        ".mcp.json",
+        r#"{"mcpServers": {
+            "time": {"command": "mcp-server-time", "env": {"API_TOKEN": "hunter2hunter2"}},
+            "there": {"command": "a", "cwd": "/"}, "off": {"command": "c", "disabled": true}}}"#,
+    );
+    place.flyto(&["import", ".mcp.json", "--print"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "time": {
+        +     "command": "mcp-server-time",
+        +     "env": {
+        +       "API_TOKEN": "${API_TOKEN}"
+        +     },
+        +     "cwd": "DIR"
+        +   }
+        -- stderr
+        the server there is left out: the configuration has another server of this name
+        the server off is left out: it is switched off
+        time: a secret is not copied; set the variable API_TOKEN
+        nothing was written
+    "#]]);
+    assert_eq!(config(&place), before);
+    place.flyto(&["import", ".mcp.json"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "time": {
+        +     "command": "mcp-server-time",
+        +     "env": {
+        +       "API_TOKEN": "${API_TOKEN}"
+        +     },
+        +     "cwd": "DIR"
+        +   }
+        -- stderr
+        the server there is left out: the configuration has another server of this name
+        the server off is left out: it is switched off
+        time: a secret is not copied; set the variable API_TOKEN
+        1 server added; `flyto servers` connects to each
+    "#]]);
+    expect![[r#"
+        {
+          "permissions": {"allow": ["p:*"]},
+          "mcpServers": {
+            "time": {
+              "command": "mcp-server-time",
+              "env": {
+                "API_TOKEN": "${API_TOKEN}"
+              },
+              "cwd": "DIR"
+            },"there": {"command": "a"}, "other": {"command": "b"}}
+        }
+    "#]]
+    .assert_eq(&config(&place));
+    place.flyto(&["import", ".mcp.json", "--format", "json"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {
+          "file": "DIR/home/.config/flyto/config.json",
+          "added": {},
+          "unchanged": [
+            "time"
+          ],
+          "left_out": [
+            {
+              "name": "there",
+              "why": "the configuration has another server of this name"
+            },
+            {
+              "name": "off",
+              "why": "it is switched off"
+            }
+          ],
+          "notes": [],
+          "is_changed": false
+        }
+    "#]]);
+}
+
+#[test]
+fn files_of_other_clients_are_read() {
+    let place = Place::new();
+    place.write(
+        "home/.codex/config.toml",
+        "model = \"x\"\n[mcp_servers.a]\ncommand = \"c\"\nargs = [\"$1\"]\ntool_timeout_sec = 60\n",
+    );
+    place.write(
+        "home/.gemini/settings.json",
+        r#"{"mcpServers": {"b": {"httpUrl": "https://a.org/$X", "trust": true}}}"#,
+    );
+    place.write(".vscode/mcp.json", "{\n// ours\n\"servers\": {\"c\": {\"type\": \"stdio\", \"command\": \"${workspaceFolder}/c\"},}}");
+    place.write(
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers": {"d": {"url": "https://a.org", "headers": {"X": "${env:Y}"}}}}"#,
+    );
+    for file in [
+        "home/.codex/config.toml",
+        "home/.gemini/settings.json",
+        ".vscode/mcp.json",
+        "home/.cursor/mcp.json",
+    ] {
+        assert_eq!(place.flyto(&["import", file]).run().code, Some(0), "{file}");
+    }
+    expect![[r#"
+        {
+          "mcpServers": {
+            "d": {
+              "url": "https://a.org",
+              "headers": {
+                "X": "${Y}"
+              }
+            },
+            "c": {
+              "command": "DIR/c",
+              "cwd": "DIR"
+            },
+            "b": {
+              "url": "https://a.org/$X"
+            },
+            "a": {
+              "command": "c",
+              "args": [
+                "$$1"
+              ],
+              "timeout_seconds": 60
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&config(&place));
+    assert_eq!(place.flyto(&["validate", CONFIG]).run().code, Some(0));
+}
+
+#[test]
+fn what_is_no_file_of_servers_says_so() {
+    let place = Place::new();
+    place.write("a.json", "{\"x\": 1}");
+    place.write("b.json", "{");
+    place.write("c.toml", "= 1");
+    for file in ["a.json", "b.json", "c.toml", "none.json"] {
+        let ran = place.flyto(&["import", file]).run();
+        assert_eq!(ran.code, Some(if file == "none.json" { 4 } else { 3 }), "{}", ran.shown());
+    }
+    place.flyto(&["import", "a.json"]).check(expect![[r#"
+        exit code 3
+        -- stderr
+        error: DIR/a.json has no servers: neither mcpServers, servers nor mcp_servers
+    "#]]);
+    assert!(!place.exists(CONFIG));
+}
