@@ -194,7 +194,7 @@ fn configurations() {
                 "mine": {"extends": "strict", "limits": {"processes": 1}}
             }}
         }),
-        json!({"plugins": {"enabled": true}, "sandbox": "workspace"}),
+        json!({"plugins": {"enabled": true, "ready": {"processes": 2}}, "sandbox": "workspace"}),
         json!({"permissions": {"allow": ["p:t"], "ask": ["Bash(git push)"], "deny": ["Read(~/.ssh/**)"]}}),
         json!({"audit": {"enabled": true, "fsync": "each", "on_failure": "run", "inputs": "full", "keep_days": 90},
             "evolve": {"enabled": true, "dir": "tools", "record_calls": true, "hints": true},

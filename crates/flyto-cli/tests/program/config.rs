@@ -26,6 +26,9 @@ fn each_value_is_shown_with_file_and_line() {
         plugins.blocked_plugins[1]  "b"                     DIR/c.json:4
         plugins.strict_env          false                   default
         plugins.grants              {}                      default
+        plugins.ready.processes     8                       default
+        plugins.ready.idle_seconds  300                     default
+        plugins.ready.memory_bytes  536870912               default
         exec_tools                  []                      default
         mcpServers                  {}                      default
         output_limit_bytes          100                     $FLYTO_OUTPUT_LIMIT

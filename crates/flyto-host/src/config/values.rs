@@ -165,13 +165,15 @@ fn leaves<'v>(key: String, at: At<'v>, tell: &mut impl FnMut(String, At<'v>)) {
     }
 }
 
-/// As [`leaves`] does, for a value that stands in no file. Only lists are taken apart, since no
-/// such value is an object with members.
+/// As [`leaves`] does, for a value that stands in no file. Lists and objects in it have no others in them.
 fn flatten(key: &str, value: &Value, tell: &mut impl FnMut(String, Value)) {
-    match value.as_array() {
-        Some(items) if !items.is_empty() => {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
             let items = items.iter().enumerate();
             items.for_each(|(index, it)| tell(format!("{key}[{index}]"), it.clone()));
+        }
+        Value::Object(members) if !members.is_empty() => {
+            members.iter().for_each(|(name, it)| tell(format!("{key}.{name}"), it.clone()));
         }
         _ => tell(key.to_owned(), value.clone()),
     }

@@ -28,7 +28,9 @@ fn each_value_has_its_place() {
         plugins.blocked_plugins[0] = "c" DIR/home/project/.flyto/config.json:1:34
         plugins.strict_env = false default
         plugins.grants.notes.env[0] = "X" DIR/home/.config/flyto/config.json:4:30
-        plugins.ready = {"processes":8,"idle_seconds":300,"memory_bytes":536870912} default
+        plugins.ready.processes = 8 default
+        plugins.ready.idle_seconds = 300 default
+        plugins.ready.memory_bytes = 536870912 default
         exec_tools[0] = "/t.json" --exec-tools
         mcpServers = {} default
         output_limit_bytes = 50 DIR/home/project/.flyto/config.json:3:23
