@@ -16,12 +16,7 @@ use flyto_execenv::{ExecEnv, Readiness, Ready, ReadyOptions, Spec, local::resolv
 use flyto_execenv_linux::Linux;
 use tokio::{runtime::Builder, sync::Semaphore};
 
-use crate::{
-    Result, machine,
-    options::Options,
-    programs::Programs,
-    table::Table,
-};
+use crate::{Result, machine, options::Options, programs::Programs, table::Table};
 
 /// Calls at the same time, in the second half of the table.
 const IN_FLIGHT: usize = 8;
