@@ -362,6 +362,25 @@ async fn the_time_of_its_start_is_told_apart() {
 }
 
 #[tokio::test]
+async fn what_is_being_started_is_gone_as_well() {
+    for n_yields in 0..24 {
+        let dir = tempfile::tempdir().expect("a directory");
+        let env = env(ReadyOptions::new());
+        let script = format!("cd {:?}; echo $$ >>pids; {ECHO}", dir.path());
+        assert!(call(&env, &script, "x").await.success());
+        // At each step of the start.
+        for _ in 0..n_yields {
+            yield_now().await;
+        }
+        env.stop_waiting().await;
+        let pids = fs::read_to_string(dir.path().join("pids")).expect("the call wrote it");
+        let pids: Vec<u32> = pids.lines().filter_map(|it| it.parse().ok()).collect();
+        assert!(pids.iter().all(|it| !is_alive(*it)), "{pids:?} after {n_yields}");
+        assert_eq!(env.waiting_processes(), 0);
+    }
+}
+
+#[tokio::test]
 async fn what_waits_can_be_ended() {
     let dir = tempfile::tempdir().expect("a directory");
     let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
@@ -377,7 +396,7 @@ async fn what_waits_can_be_ended() {
     // Of two handles, each has its own.
     let other = env.with_ready(ReadyOptions::new());
     assert_eq!((env.waiting_processes(), other.waiting_processes()), (1, 0));
-    env.stop_waiting();
+    env.stop_waiting().await;
     for env in [&env, &other] {
         for _ in 0..2 {
             assert!(call(env, &script, "x").await.success());

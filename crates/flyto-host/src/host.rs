@@ -243,20 +243,20 @@ impl Host {
         self.exec_env().waiting_processes()
     }
 
-    /// Ends the processes of session plugins, and returns when they are gone, and those that wait for a call. Each has 2 s to answer
+    /// Ends the processes of session plugins and those that wait for a call, and returns when they are gone. Each has 2 s to answer
     /// what it was asked; later calls of their tools are refused.
     ///
     /// To be called before the program ends, where it may have called such a tool: what is left then
     /// is killed in the middle of whatever it does.
     pub async fn close(&self) {
-        self.exec_env().stop_waiting();
+        self.exec_env().stop_waiting().await;
         self.shared.plugin_ctx.sessions.close().await;
     }
 
     /// Kills the processes of session plugins and those that wait for a call, and returns when they are gone; later calls of their
     /// tools are refused. For a host that has no time, after a call that took too long, say.
     pub async fn abort(&self) {
-        self.exec_env().stop_waiting();
+        self.exec_env().stop_waiting().await;
         self.shared.plugin_ctx.sessions.abort().await;
     }
 

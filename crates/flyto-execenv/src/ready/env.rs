@@ -34,11 +34,13 @@ impl ExecEnv {
         }
     }
 
-    /// Ends the processes that wait, and keeps none from now on: for a host that ends. It holds for every clone of the
-    /// handle; calls start their own processes.
-    pub fn stop_waiting(&self) {
+    /// Ends the processes that wait and those that are being started to wait, and returns when they are gone. None is kept from
+    /// now on: for a host that ends. It holds for every clone of the handle; calls start their own processes.
+    ///
+    /// A process that the system holds on to is not waited for beyond 2 s, and a start that does not end not beyond 5 s.
+    pub async fn stop_waiting(&self) {
         if let Some(pool) = self.pool() {
-            pool.close();
+            pool.close().await;
         }
     }
 

@@ -21,6 +21,9 @@ use crate::{Running, Signal, Target, Usage, traits::BoxedReader};
 /// has may be waiting for a reader, and not for its input.
 pub(super) const PRINTED_BYTES: usize = 64 * 1024;
 
+/// How long the end of a killed process is waited for: 2 s.
+const END_TIME: Duration = Duration::from_secs(2);
+
 /// The signal that lets a stopped process go on, where the system gives it this number.
 const CONT: Signal = Signal(18);
 
@@ -105,14 +108,35 @@ impl Idle {
     }
 }
 
+impl Idle {
+    /// Kills it, before its input is closed.
+    fn kill(&self) {
+        if let Some(running) = &self.running {
+            let _ = running.control.signal(Signal::KILL, Target::Tree);
+        }
+    }
+
+    /// Ends several at once, and returns when they are gone. One that the system holds on to for longer than [`END_TIME`]
+    /// is not waited for.
+    pub(super) async fn end(all: Vec<Self>) {
+        all.iter().for_each(Self::kill);
+        let gone = async {
+            for mut idle in all {
+                if let Some(running) = &mut idle.running {
+                    let _ = running.control.wait().await;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(END_TIME, gone).await;
+    }
+}
+
 impl Drop for Idle {
     fn drop(&mut self) {
         if let Some(keeper) = &self.keeper {
             keeper.abort();
         }
-        if let Some(running) = &self.running {
-            let _ = running.control.signal(Signal::KILL, Target::Tree);
-        }
+        self.kill();
     }
 }
 

@@ -7,7 +7,9 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    time::{Instant, sleep_until},
+    sync::Notify,
+    task::AbortHandle,
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::{
@@ -22,6 +24,9 @@ const PROGRAMS: usize = 64;
 /// After how many processes in a row that did not wait a program is no longer started before its calls: 3.
 const USELESS_STARTS: u32 = 3;
 
+/// How long a start that is under way is waited for at the end: 5 s.
+const START_TIME: Duration = Duration::from_secs(5);
+
 /// When a process that waits is looked at first, for its memory once it has loaded: after 1 s. Then every 10 s.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LOOK_TIME: Duration = Duration::from_secs(10);
@@ -31,10 +36,14 @@ const LOOK_TIME: Duration = Duration::from_secs(10);
 pub(crate) struct Pool {
     options: ReadyOptions,
     state: Mutex<State>,
+    /// Told when no process is being started any more.
+    quiet: Notify,
 }
 
 #[derive(Default)]
 struct State {
+    /// Processes that are being started, of all programs, those that were forgotten meanwhile too.
+    n_starts: usize,
     /// The one that was called last is the last.
     programs: Vec<Program>,
     next_id: u64,
@@ -103,7 +112,8 @@ impl Pool {
     pub(crate) fn new(options: ReadyOptions) -> Option<Arc<Self>> {
         let keeps_some =
             options.processes > 0 && !options.idle.is_zero() && options.memory_bytes > 0;
-        keeps_some.then(|| Arc::new(Self { options, state: Mutex::default() }))
+        keeps_some
+            .then(|| Arc::new(Self { options, state: Mutex::default(), quiet: Notify::new() }))
     }
 
     /// How many wait.
@@ -118,10 +128,27 @@ impl Pool {
         state.programs.iter_mut().for_each(|it| it.waiting.clear());
     }
 
-    /// Ends all that wait; no other one will.
-    pub(crate) fn close(&self) {
-        self.state().is_closed = true;
-        self.end_all();
+    /// Ends all that wait, and those that are being started, and returns when they are gone; no other one will wait.
+    pub(crate) async fn close(&self) {
+        let waiting = {
+            let mut state = self.state();
+            state.is_closed = true;
+            state.n_ends += 1;
+            let waiting = state.programs.iter_mut().flat_map(|it| std::mem::take(&mut it.waiting));
+            waiting.collect()
+        };
+        Idle::end(waiting).await;
+        let quiet = async {
+            loop {
+                let quiet = self.quiet.notified();
+                if self.state().n_starts == 0 {
+                    return;
+                }
+                quiet.await;
+            }
+        };
+        // A backend that does not come to an end of a start does not keep the host.
+        let _ = timeout(START_TIME, quiet).await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -245,6 +272,32 @@ impl State {
         program.useless = Some(files);
     }
 
+    /// Takes what came of a start that began when there were `n_ends` ends; gives back a process that is not to wait.
+    fn started(
+        &mut self,
+        key: &Key,
+        res: Result<Idle, ColdStart>,
+        n_ends: u64,
+        keep: impl FnOnce(u64) -> AbortHandle,
+    ) -> Option<Idle> {
+        let is_current = self.n_ends == n_ends && !self.is_closed;
+        let Some(program) = self.program(key) else { return res.ok() };
+        program.n_starting = program.n_starting.saturating_sub(1);
+        match res {
+            Err(why) => {
+                program.why = why;
+                None
+            }
+            Ok(idle) if !is_current => Some(idle),
+            Ok(mut idle) => {
+                idle.keeper = Some(keep(idle.id));
+                program.why = ColdStart::NoneWaiting;
+                program.waiting.push(idle);
+                None
+            }
+        }
+    }
+
     /// Whether a process may be started; makes room for it, at the cost of programs that were called less lately.
     fn makes_room(&mut self, key: &Key, most: usize) -> bool {
         if self.is_closed {
@@ -301,9 +354,23 @@ fn less_its_input(spec: &Spec) -> Spec {
     res
 }
 
+/// A process that is being started. When it is dropped, the start is over.
+struct Start(Weak<Pool>);
+
+impl Drop for Start {
+    fn drop(&mut self) {
+        let Some(pool) = self.0.upgrade() else { return };
+        let mut state = pool.state();
+        state.n_starts = state.n_starts.saturating_sub(1);
+        if state.n_starts == 0 {
+            pool.quiet.notify_waiters();
+        }
+    }
+}
+
 /// Starts the process for the next call of a program, unless enough of them wait.
 async fn start_next(weak: Weak<Pool>, key: Key) {
-    let (id, n_ends) = {
+    let (id, n_ends, _start) = {
         let Some(pool) = weak.upgrade() else { return };
         pool.keep_within_memory();
         let mut state = pool.state();
@@ -311,27 +378,18 @@ async fn start_next(weak: Weak<Pool>, key: Key) {
             return;
         }
         state.next_id += 1;
-        (state.next_id, state.n_ends)
+        state.n_starts += 1;
+        (state.next_id, state.n_ends, Start(Weak::clone(&weak)))
     };
     let res = start(&weak, &key).await;
     // From here on, dropping it ends it before its input.
     let res = res.map(|(running, started, files)| Idle::new(id, running, started, files));
     let Some(pool) = weak.upgrade() else { return };
-    let mut state = pool.state();
-    let is_current = state.n_ends == n_ends && !state.is_closed;
-    let Some(program) = state.program(&key) else { return };
-    program.n_starting = program.n_starting.saturating_sub(1);
-    match res {
-        Err(why) => program.why = why,
-        Ok(_) if !is_current => {}
-        Ok(mut idle) => {
-            let idle_time = pool.options.idle;
-            let keeper = tokio::spawn(keep(Weak::clone(&weak), key.clone(), id, idle_time));
-            idle.keeper = Some(keeper.abort_handle());
-            program.why = ColdStart::NoneWaiting;
-            program.waiting.push(idle);
-        }
-    }
+    let unwanted = pool.state().started(&key, res, n_ends, |id| {
+        let keep = keep(Weak::clone(&weak), key.clone(), id, pool.options.idle);
+        tokio::spawn(keep).abort_handle()
+    });
+    Idle::end(unwanted.into_iter().collect()).await;
 }
 
 /// Starts a process of the program.
