@@ -46,6 +46,7 @@ const MAX_PARTS: usize = 16 * 1024;
 const MAX_VALUES: usize = 4096;
 
 /// Most texts of an input that are read as command lines.
+#[cfg(feature = "bash")]
 const MAX_COMMANDS: usize = 64;
 
 /// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up, and one for each pattern without a
@@ -297,6 +298,7 @@ impl<'a> Judge<'a> {
     fn narrow_input(&mut self, input: &Value) {
         let mut todo = vec![("", input)];
         let mut n_values = 0;
+        #[cfg(feature = "bash")]
         let mut n_commands = 0;
         while let Some((name, value)) = todo.pop() {
             n_values += 1;
