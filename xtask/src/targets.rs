@@ -39,7 +39,14 @@ const PORTABLE: &[Portable] = &[
             "-p xtask",
         ],
     },
-    Portable { triple: "aarch64-apple-darwin", builds: &["--workspace"] },
+    // The cryptography of TLS is C, for which there is no compiler of another system here.
+    Portable {
+        triple: "aarch64-apple-darwin",
+        builds: &[
+            "--workspace --exclude flyto-cli --exclude flyto-mcp",
+            "-p flyto-cli -p flyto-mcp --no-default-features",
+        ],
+    },
 ];
 
 /// The variable with the targets that may be skipped, separated by blanks.

@@ -227,6 +227,7 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
+//! | `tls` (default) | servers behind `https`; it takes a C compiler for the target |
 //! | `fuzz` | decoders for `cargo xtask fuzz`; no part of the public API |
 #![forbid(unsafe_code)]
 

@@ -10,8 +10,10 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
 };
-use tokio_rustls::TlsConnector;
 
+#[cfg(not(feature = "tls"))]
+use super::no_tls as tls;
+#[cfg(feature = "tls")]
 use super::tls;
 
 /// The longest line of a status or a header of a response, and all of them: 64 KiB.
@@ -21,7 +23,7 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub(super) struct Target {
     uri: Uri,
     /// For the scheme `https`.
-    tls: Option<TlsConnector>,
+    tls: Option<tls::TlsConnector>,
 }
 
 impl Target {

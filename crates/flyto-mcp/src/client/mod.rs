@@ -19,8 +19,11 @@ mod events; //   streams of events
 mod http; //     a server behind an address
 mod incoming; // what a server sends
 mod lines; //    lines of bounded length
+#[cfg(not(feature = "tls"))]
+mod no_tls; //   … in a build without them
 mod peer; //     requests that wait for an answer
 mod stdio; //    a server that is a program
+#[cfg(feature = "tls")]
 mod tls; //      certificates
 
 // what they say,

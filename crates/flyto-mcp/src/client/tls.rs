@@ -11,8 +11,8 @@ use std::{
 };
 
 use tokio::net::TcpStream;
+pub(super) use tokio_rustls::TlsConnector;
 use tokio_rustls::{
-    TlsConnector,
     client::TlsStream,
     rustls::{
         self, ClientConfig, RootCertStore,
