@@ -45,6 +45,9 @@ pub enum Answer {
     /// The call goes on, and the host holds the [rules](Question::rules) of the question until it ends. For later hosts
     /// the program writes them to a file, see [`add_rules`](crate::add_rules).
     Always,
+    /// The call goes on, and the handler remembers the [rules](Question::rules) for its client: it answers later questions
+    /// with the same rules itself. The host holds no rule, so that calls of other clients are asked about as before.
+    Held,
     /// The call is refused, for this reason where one was given.
     No {
         /// What the caller is told.
@@ -167,7 +170,7 @@ impl Stage for Checkpoint {
             let why;
             (call.release, why) = match answer {
                 Ok(Answer::Yes) => (Release::Once, None),
-                Ok(Answer::Always) => (Release::Always, None),
+                Ok(Answer::Always | Answer::Held) => (Release::Always, None),
                 Ok(Answer::No { reason: Some(reason) }) => {
                     (Release::No, Some(format!("it was not released: {reason}")))
                 }

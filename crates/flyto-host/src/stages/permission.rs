@@ -53,7 +53,7 @@ impl Stage for Permission {
                 rules: decision.suggested_rules().into_iter().map(str::to_owned).collect(),
             };
             let refused = match guarded(call, handler.ask(&question)).await {
-                Ok(Answer::Yes) => None,
+                Ok(Answer::Yes | Answer::Held) => None,
                 Ok(Answer::Always) => {
                     call.prepared().allow(&question.rules);
                     None
