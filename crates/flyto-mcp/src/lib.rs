@@ -51,7 +51,9 @@
 //! In the old era it goes to the client as `elicitation/create` while the call waits, for ten minutes at most. In the new one the
 //! call ends with `resultType: "input_required"`; the client makes it again with the answer and the `requestState`, and the
 //! call begins anew. The state holds for ten minutes, for one call of the same tool with the same arguments, and for a question with
-//! the very same text. Answers: approve once, approve for this session (the host holds the rules of the question until it ends),
+//! the very same text. Answers: approve once, approve for this session (later calls of the same client
+//! with the same rules are not asked about; other clients are, and over HTTP a client of the new era, which has no session, is not
+//! given the choice),
 //! deny. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
 //!
 //! ## A call that goes on

@@ -5,7 +5,7 @@
 //! a question. Either way the text is the plan of the call, and an answer holds for a question with the very same text.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     error::Error,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
@@ -25,11 +25,13 @@ use super::{
     Shared,
     fault::Fault,
     params::{Params, Terms},
-    peer::{Outcome, Peer},
+    peer::{Outcome, Peer, Session},
     plan_text::plan_text,
     seal::digest,
 };
 
+/// Rules that the user of one client approved for its session, at most. What is approved beyond them holds once.
+const MAX_HELD_RULES: usize = 1000;
 /// How long a question waits for its answer: as long as an answer in the new era holds.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// The name of the question in the new era.
@@ -38,7 +40,7 @@ const KEY: &str = "approval";
 const DECISION: &str = "decision";
 /// This call runs.
 const ONCE: &str = "approve once";
-/// This call runs, and the host holds the rules of the question until it ends.
+/// This call runs, and so do later ones of the same client with the same rules, until its session ends.
 const SESSION: &str = "approve for this session";
 /// This call does not run.
 const DENY: &str = "deny";
@@ -108,10 +110,32 @@ impl CheckpointHandler for ClientApprovals {
     }
 }
 
+/// The rules that the user of a client approved for its session.
+///
+/// They are the client's, and not the host's: another client of the same server is asked by itself.
+#[derive(Debug, Default)]
+pub(crate) struct HeldRules(Mutex<HashSet<String>>);
+
+impl HeldRules {
+    /// Whether every rule of a question is held. A question that no rule can answer is never answered so.
+    fn answer(&self, rules: &[String]) -> bool {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !rules.is_empty() && rules.iter().all(|it| held.contains(it))
+    }
+
+    fn hold(&self, rules: &[String]) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() + rules.len() <= MAX_HELD_RULES {
+            held.extend(rules.iter().cloned());
+        }
+    }
+}
+
 /// The client of one call, and what it answered so far.
 #[derive(Debug)]
 pub(crate) struct Asker {
     server: Arc<Shared>,
+    session: Arc<Session>,
     /// Gone where the call outlives the connection, as a job.
     peer: Weak<Peer>,
     terms: Terms,
@@ -161,6 +185,7 @@ impl Asker {
         }
         Ok(Arc::new(Self {
             server: Arc::clone(&peer.server),
+            session: Arc::clone(&peer.session),
             peer: Arc::downgrade(peer),
             terms: terms.clone(),
             round: Mutex::new(round),
@@ -206,14 +231,19 @@ impl Asker {
         question: &Question<'_>,
         is_nested: bool,
     ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        if self.session.held.as_ref().is_some_and(|it| it.answer(&question.rules)) {
+            return Ok(Answer::Held);
+        }
         if !self.terms.can_ask() {
             let help = how_to_allow(&self.server, question);
             return Err(format!("this client cannot ask its user (no elicitation); {help}").into());
         }
+        // Of the new era over HTTP, no later call belongs to this one.
+        let rules = if self.session.held.is_some() { question.rules.as_slice() } else { &[] };
         let params = json!({
             "mode": "form",
-            "message": plan_text(question),
-            "requestedSchema": choices(!question.rules.is_empty()),
+            "message": plan_text(question, rules),
+            "requestedSchema": choices(!rules.is_empty()),
         });
         if self.terms.revision.is_modern() {
             if is_nested {
@@ -224,7 +254,7 @@ impl Asker {
             let digest = digest(&params.to_string());
             let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
             return match round.answers.iter().find(|(it, _)| *it == digest) {
-                Some((_, answer)) => Ok(read_answer(answer, &question.rules)),
+                Some((_, answer)) => Ok(self.read_answer(answer, rules)),
                 None => {
                     round.open = Some(OpenQuestion { digest, params });
                     Err("the client is asked, and makes the call again with the answer".into())
@@ -238,7 +268,24 @@ impl Asker {
         let answer = peer.ask_client("elicitation/create", &params);
         let answer = tokio::time::timeout(PATIENCE, answer).await;
         let answer = answer.map_err(|_| "there was no answer within ten minutes")?;
-        Ok(read_answer(&answer.ok_or("the client gave no answer")?, &question.rules))
+        Ok(self.read_answer(&answer.ok_or("the client gave no answer")?, rules))
+    }
+
+    /// Everything but a clear yes is a no.
+    fn read_answer(&self, answer: &Value, rules: &[String]) -> Answer {
+        let no = |reason: &str| Answer::No { reason: Some(reason.to_owned()) };
+        match (answer["action"].as_str(), answer["content"][DECISION].as_str()) {
+            (Some("accept"), Some(ONCE)) => Answer::Yes,
+            (Some("accept"), Some(SESSION)) if !rules.is_empty() => {
+                if let Some(held) = &self.session.held {
+                    held.hold(rules);
+                }
+                Answer::Held
+            }
+            (Some("accept"), Some(DENY)) | (Some("decline"), _) => no("the user declined"),
+            (Some("cancel"), _) => no("the user dismissed the question"),
+            _ => no("the answer is none of the choices"),
+        }
     }
 
     /// The result that asks, where the call ended with a question.
@@ -289,16 +336,4 @@ fn choices(has_rules: bool) -> Value {
         },
         "required": [DECISION],
     })
-}
-
-/// Everything but a clear yes is a no.
-fn read_answer(answer: &Value, rules: &[String]) -> Answer {
-    let no = |reason: &str| Answer::No { reason: Some(reason.to_owned()) };
-    match (answer["action"].as_str(), answer["content"][DECISION].as_str()) {
-        (Some("accept"), Some(ONCE)) => Answer::Yes,
-        (Some("accept"), Some(SESSION)) if !rules.is_empty() => Answer::Always,
-        (Some("accept"), Some(DENY)) | (Some("decline"), _) => no("the user declined"),
-        (Some("cancel"), _) => no("the user dismissed the question"),
-        _ => no("the answer is none of the choices"),
-    }
 }

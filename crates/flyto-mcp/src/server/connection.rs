@@ -28,7 +28,7 @@ use super::{
     line::{Line, Lines},
     message::{Frame, Response},
     outbox::Outbox,
-    peer::{Peer, Work},
+    peer::{Peer, Session, Work},
 };
 
 /// Lines that were read and not taken yet, at most. A client that floods waits at its pipe.
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
 ) -> io::Result<ConnectionEnd> {
     let (outbox, written) = Outbox::start(writer)?;
     let (lines, read) = read_lines(reader, server.options.max_message_bytes)?;
-    let peer = Peer::new(server, outbox, Arc::default());
+    let peer = Peer::new(server, outbox, Session::lasting());
     let mut calls = JoinSet::new();
     let end = take_lines(&peer, lines, &mut calls, stop).await;
     finish(&peer, calls, &end, stop).await;

@@ -22,6 +22,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     Shared,
+    approval::HeldRules,
     background::tasks::{self, TaskMethod},
     call::{Read, ToolCall},
     fault::Fault,
@@ -79,6 +80,8 @@ pub(crate) struct Session {
     pub(crate) subscriptions: Subscriptions,
     /// Of the era of handshakes: what the client was asked.
     pub(crate) questions: Questions,
+    /// What the user approved for the session; `None` where no later message belongs to it.
+    pub(crate) held: Option<HeldRules>,
     /// Cancelled when a session over HTTP ends.
     pub(crate) ended: CancellationToken,
 }
@@ -326,6 +329,11 @@ impl Peer {
 }
 
 impl Session {
+    /// One that later messages belong to as well.
+    pub(crate) fn lasting() -> Arc<Self> {
+        Arc::new(Self { held: Some(HeldRules::default()), ..Self::default() })
+    }
+
     /// Cancels every request that runs.
     pub(crate) fn cancel_all(&self) {
         let in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ const MAX_FACT_BYTES: usize = 2000;
 const MAX_ITEMS: usize = 20;
 
 /// The text of a question. No value in it can make a line of its own, or hide what stands beside it.
-pub(crate) fn plan_text(question: &Question<'_>) -> String {
+pub(crate) fn plan_text(question: &Question<'_>, session_rules: &[String]) -> String {
     let call = question.call;
     let mut res = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
     let _ = write!(res, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
@@ -53,7 +53,7 @@ pub(crate) fn plan_text(question: &Question<'_>) -> String {
     for line in question.why.lines().take(MAX_ITEMS) {
         fact("because", &shown(line));
     }
-    for rule in question.rules.iter().take(MAX_ITEMS) {
+    for rule in session_rules.iter().take(MAX_ITEMS) {
         fact("rule for this session", &shown(rule));
     }
     res

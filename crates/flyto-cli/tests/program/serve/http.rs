@@ -278,6 +278,34 @@ fn a_question_is_put_over_the_stream_of_its_call() {
 }
 
 #[test]
+fn an_approval_for_the_session_holds_for_no_other_client() {
+    let place = Place::with_tools(&[("t", "echo done", "")]);
+    let server = Server::start(&place, &[]);
+    let for_session =
+        json!({"action": "accept", "content": {"decision": "approve for this session"}});
+    let call = request(2, "tools/call", &json!({"name": "p__t", "arguments": {}}));
+    let session = server.session(&json!({"elicitation": {}}));
+    let mut response = server.post(&session, &call);
+    let question = response.event();
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": for_session});
+    assert_eq!(server.post(&session, &answer).status, 202);
+    assert_eq!(text(&response.event()["result"]), "done\n");
+    // This client is not asked again.
+    assert_eq!(text(&server.post(&session, &call).event()["result"]), "done\n");
+
+    let other = server.session(&json!({"elicitation": {}}));
+    assert_eq!(server.post(&other, &call).event()["method"], "elicitation/create");
+    // A request that belongs to no session is asked about, without the choice that would need one.
+    let params = json!({"name": "p__t", "arguments": {}});
+    let asked = server.modern("tools/call", params).event()["result"].take();
+    let question = &asked["inputRequests"]["approval"]["params"];
+    let choices = &question["requestedSchema"]["properties"]["decision"]["enum"];
+    assert_eq!(*choices, json!(["approve once", "deny"]));
+    let message = question["message"].as_str().unwrap();
+    assert!(!message.contains("session"), "{message}");
+}
+
+#[test]
 fn a_client_that_closes_the_stream_takes_the_call_back() {
     let place = allowed(&[("tree", TREE, "")]);
     let ids = fifo(&place, "ids");

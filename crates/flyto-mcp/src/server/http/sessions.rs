@@ -34,7 +34,7 @@ impl Sessions {
     ///
     /// The system gives no random numbers.
     pub(super) fn open(&self) -> io::Result<(String, Arc<Session>)> {
-        let (name, session) = (random_name::<16>()?, Arc::<Session>::default());
+        let (name, session) = (random_name::<16>()?, Session::lasting());
         let mut open = self.open_ones();
         while open.len() >= self.max.max(1)
             && let Some(oldest) = open.iter().min_by_key(|(_, (_, used))| *used)
