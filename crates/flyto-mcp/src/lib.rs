@@ -77,14 +77,16 @@
 //! | --- | --- | --- |
 //! | bytes of a message | 16 MiB ([`ServerOptions::max_message_bytes`]) | dropped while it is read, and answered with an error |
 //! | messages that were read and wait | 4 | the client waits at its pipe |
-//! | messages that wait to be written | 64 | calls wait with their results; progress is dropped |
+//! | messages that wait to be written, and their bytes | 64, 4 MiB | calls wait with their results; progress is dropped |
+//! | results that wait for a client that does not read | 64 beside the calls in flight | its further messages are not read |
 //! | calls in flight | 256 ([`ServerOptions::max_calls`]) | a result that says so |
 //! | calls that go on after their requests | 64 ([`ServerOptions::max_jobs`]) | a result that says so, or the client waits |
 //! | bytes of the arguments of calls in flight | 64 MiB | a result that says so |
 //! | subscriptions of a client | 16 | an error |
 //! | questions without an answer, of the new era | 1,024 | the oldest cannot be answered any more |
 //! | bytes of an id | 512 | an error |
-//! | tools on a page | 500 ([`ServerOptions::page_tools`]) | the next page |
+//! | tools on a page, and their bytes | 500 ([`ServerOptions::page_tools`]), 4 MiB | the next page |
+//! | bytes of the tools that a search gives | 256 KiB | the best ones |
 //! | notifications of progress of one call | 10 in a second | the newest takes the place of the others |
 //! | connections over HTTP | 64 ([`HttpOptions::max_connections`]) | a further one waits |
 //! | streams of changes over HTTP, of the era of handshakes | half of the connections | status 503 |

@@ -5,7 +5,10 @@
 
 use flyto_tools::DescribeContext;
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{Shared, listing::describe, params::Terms, peer::Outcome, result};
 
@@ -17,6 +20,8 @@ pub(crate) const CALL: &str = "call_tool";
 const DEFAULT_FOUND: usize = 5;
 /// Most tools that a search gives.
 const MAX_FOUND: usize = 20;
+/// Bytes of the tools that a search gives, at most: 256 KiB. A longer tool is given alone.
+const MAX_FOUND_BYTES: usize = 256 * 1024;
 /// Most bytes of a query.
 const MAX_QUERY_BYTES: usize = 1000;
 
@@ -104,8 +109,17 @@ pub(crate) fn search(server: &Shared, terms: &Terms, arguments: &str) -> Outcome
     let ctx = DescribeContext::new().with_tools(snapshot.clone());
     let hits = snapshot.search(&search.query, limit);
     let is_modern = terms.revision.is_modern();
-    let found: Vec<Value> =
-        hits.iter().filter_map(|it| describe(&it.entry, &ctx, is_modern)).collect();
+    let mut n_bytes = 0;
+    let mut found: Vec<Box<RawValue>> = Vec::new();
+    for hit in &hits {
+        let tool = describe(&hit.entry, &ctx, is_modern).and_then(|it| to_raw_value(&it).ok());
+        let Some(tool) = tool else { continue };
+        n_bytes += tool.get().len();
+        if n_bytes > MAX_FOUND_BYTES && !found.is_empty() {
+            break;
+        }
+        found.push(tool);
+    }
     let found = json!({"tools": found, "of": snapshot.len()});
     result::value(server, terms, &found)
 }

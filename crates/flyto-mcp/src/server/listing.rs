@@ -26,6 +26,8 @@ use super::{Shared, background::tools, discovery, fault::Fault, params::Terms, p
 /// The number is that of `ttlMs` ("MCP 2026-07-28, Caching"), and the scope beside it is `private`: which tools there
 /// are depends on the configuration and the plugins of one user.
 const LIST_TTL_MS: u64 = 60 * 1000;
+/// Bytes of the tools on one page, at most: 4 MiB. A longer tool has a page of its own.
+const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// What a cursor begins with.
 const CURSOR: &str = "after:";
 
@@ -80,7 +82,7 @@ impl Shared {
             }
         };
         let rest = &listing.tools[begin..];
-        let page = &rest[..rest.len().min(self.options.page_tools.max(1))];
+        let page = page(rest, self.options.page_tools);
         let next_cursor = match page.last() {
             Some((name, _)) if page.len() < rest.len() => Some(format!("{CURSOR}{name}")),
             _ => None,
@@ -141,6 +143,17 @@ impl Listing {
         tools.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Self { generation: snapshot.generation(), tools }
     }
+}
+
+/// The first tools, as many as a page takes: one at least.
+fn page(rest: &[(String, Box<RawValue>)], most_tools: usize) -> &[(String, Box<RawValue>)] {
+    let mut n_bytes = 0;
+    let fitting = rest.iter().take(most_tools).take_while(|(_, tool)| {
+        n_bytes += tool.get().len();
+        n_bytes <= MAX_PAGE_BYTES
+    });
+    let n_tools = fitting.count().max(1);
+    &rest[..n_tools.min(rest.len())]
 }
 
 /// An element of the list with its name.

@@ -64,6 +64,38 @@ fn a_call_of_no_tool_is_in_the_log() {
 }
 
 #[test]
+fn pages_and_searches_are_bounded_in_bytes() {
+    const N: usize = 30;
+    const LONG: usize = 200_000;
+    let place = Place::new();
+    for i in 0..N {
+        let description = format!("{i} {}", "x".repeat(LONG));
+        let tool = json!({"name": "t", "description": description, "command": "true", "args": []});
+        let manifest = json!({"name": format!("p{i}"), "tools": [tool]});
+        place.write(&format!("plugins/p{i}/plugin.json"), &manifest.to_string());
+    }
+    let mut client = Client::modern(&place, &[], &json!({}));
+    let mut pages = Vec::new();
+    let mut params = json!({});
+    loop {
+        let page = client.result("tools/list", params);
+        pages.push(page["tools"].as_array().unwrap().len());
+        match page["nextCursor"].as_str() {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => break,
+        }
+    }
+    // 4 MiB hold 20 such tools.
+    assert_eq!(pages, [20, 10]);
+
+    let mut client = Client::modern(&place, &["--discovery"], &json!({}));
+    let search = json!({"name": "search_tools", "arguments": {"query": "", "limit": 20}});
+    let found = client.result("tools/call", search);
+    assert_eq!(found["structuredContent"]["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(found["structuredContent"]["of"], N);
+}
+
+#[test]
 fn a_thousand_tools_come_in_pages() {
     let place = Place::new();
     for plugin in 0..4 {
