@@ -33,6 +33,9 @@ use super::{
 
 /// Lines that were read and not taken yet, at most. A client that floods waits at its pipe.
 const MAX_LINES_AHEAD: usize = 4;
+/// Answers that wait for a client that does not read, beside the calls in flight. With more, no further line is taken: what such a
+/// client costs is bounded, however many calls it makes.
+const MAX_ANSWERS_WAITING: usize = 64;
 /// How long the end of a connection waits for a client that does not read what is left: 2 s.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -143,6 +146,8 @@ async fn take_lines(
     // The registry outlives the connection; without it there is nothing to tell.
     let mut has_ended = false;
     let mut changes = peer.server.host.registry().watch();
+    // A task runs a call, and then waits with its answer.
+    let most_tasks = peer.server.options.max_calls.saturating_add(MAX_ANSWERS_WAITING);
     loop {
         let line = tokio::select! {
             biased;
@@ -153,7 +158,7 @@ async fn take_lines(
                 Some(_) => None,
                 None => { has_ended = true; continue }
             },
-            line = lines.recv() => match line {
+            line = lines.recv(), if calls.len() < most_tasks => match line {
                 Some(line) => Some(line),
                 None => return Ended::Client,
             },

@@ -1,21 +1,35 @@
-//! What goes to the peer: a bounded queue, and the thread that writes it.
+//! What goes to the peer: a queue with a bound on its messages and on their bytes, and the thread that writes it.
 
 use std::{
     io::{self, Write},
+    sync::Arc,
     thread,
 };
 
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// Messages that wait to be written, at most. A peer that does not read delays what would queue another one.
 const MAX_QUEUED: usize = 64;
+/// Bytes of the messages that wait to be written, at most: 4 MiB. A longer message takes all of the room.
+const MAX_QUEUED_BYTES: u32 = 4 * 1024 * 1024;
 /// Bytes that are written at once where so many wait: the capacity of a pipe on Linux, pipe(7).
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// The way to the peer. Cloning is cheap; the thread that writes ends with the last clone, once all is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Outbox(mpsc::Sender<Vec<u8>>);
+pub(crate) struct Outbox {
+    queue: mpsc::Sender<Queued>,
+    /// A permit for each byte that may still be queued.
+    room: Arc<Semaphore>,
+}
+
+/// A message that waits to be written, and its part of the room, which is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) bytes: Vec<u8>,
+    room: OwnedSemaphorePermit,
+}
 
 /// The peer does not read any more.
 #[derive(Debug)]
@@ -30,23 +44,24 @@ impl Outbox {
     pub(crate) fn start(
         writer: impl Write + Send + 'static,
     ) -> io::Result<(Self, oneshot::Receiver<io::Result<()>>)> {
-        let (sender, receiver) = mpsc::channel(MAX_QUEUED);
+        let (outbox, receiver) = Self::channel();
         let (ended, has_ended) = oneshot::channel();
         thread::Builder::new().name("mcp-writer".to_owned()).spawn(move || {
             let _ = ended.send(write(receiver, writer));
         })?;
-        Ok((Self(sender), has_ended))
+        Ok((outbox, has_ended))
     }
 
     /// A queue whose messages the caller of this takes out.
-    pub(crate) fn channel() -> (Self, mpsc::Receiver<Vec<u8>>) {
-        let (sender, receiver) = mpsc::channel(MAX_QUEUED);
-        (Self(sender), receiver)
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Queued>) {
+        let (queue, receiver) = mpsc::channel(MAX_QUEUED);
+        let room = Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize));
+        (Self { queue, room }, receiver)
     }
 
     /// Queues a sign of life, which is an empty message, where there is room.
     pub(crate) fn keep_alive(&self) {
-        let _ = self.0.try_send(Vec::new());
+        self.try_queue(Vec::new());
     }
 
     /// Queues a message, once there is room.
@@ -55,20 +70,35 @@ impl Outbox {
     ///
     /// The peer has gone.
     pub(crate) async fn send(&self, message: &impl Serialize) -> Result<(), Gone> {
-        self.0.send(bytes(message)).await.map_err(|_| Gone)
+        let bytes = bytes(message);
+        // What waits gives its room back when it was written, and when the receiver is dropped.
+        let room = Arc::clone(&self.room).acquire_many_owned(size(&bytes)).await;
+        let queued = Queued { bytes, room: room.map_err(|_| Gone)? };
+        self.queue.send(queued).await.map_err(|_| Gone)
     }
 
     /// Queues a message where there is room, else drops it: for what the next one repeats.
     pub(crate) fn offer(&self, message: &impl Serialize) {
-        if let Ok(permit) = self.0.try_reserve() {
-            permit.send(bytes(message));
+        if self.queue.capacity() > 0 {
+            self.try_queue(bytes(message));
+        }
+    }
+
+    fn try_queue(&self, bytes: Vec<u8>) {
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size(&bytes)) {
+            let _ = self.queue.try_send(Queued { bytes, room });
         }
     }
 
     /// Waits until the peer does not read any more.
     pub(crate) async fn closed(&self) {
-        self.0.closed().await;
+        self.queue.closed().await;
     }
+}
+
+/// How much of the room a message takes.
+fn size(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).map_or(MAX_QUEUED_BYTES, |it| it.min(MAX_QUEUED_BYTES))
 }
 
 fn bytes(message: &impl Serialize) -> Vec<u8> {
@@ -77,14 +107,18 @@ fn bytes(message: &impl Serialize) -> Vec<u8> {
 }
 
 /// Writes until no sender is left, several short messages at once where they wait.
-fn write(mut messages: mpsc::Receiver<Vec<u8>>, mut writer: impl Write) -> io::Result<()> {
-    while let Some(mut lines) = messages.blocking_recv() {
+fn write(mut messages: mpsc::Receiver<Queued>, mut writer: impl Write) -> io::Result<()> {
+    while let Some(first) = messages.blocking_recv() {
+        // Written messages give their room back at the end of each round.
+        let mut rooms = vec![first.room];
+        let mut lines = first.bytes;
         lines.push(b'\n');
         while lines.len() < WRITE_BYTES
             && let Ok(next) = messages.try_recv()
         {
-            lines.extend_from_slice(&next);
+            lines.extend_from_slice(&next.bytes);
             lines.push(b'\n');
+            rooms.push(next.room);
         }
         writer.write_all(&lines)?;
         writer.flush()?;

@@ -95,3 +95,37 @@ fn a_line_of_noise_costs_its_own_answer_only() {
         assert_eq!(client.result("ping", json!({})), json!({}));
     }
 }
+
+#[test]
+fn a_client_that_does_not_read_costs_a_bounded_amount() {
+    const N: u64 = 1_500;
+    let place = allowed(&[("t", "head -c 60000 /dev/zero | tr '\\0' x", "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stdin = client.take_stdin();
+    let (sender, written) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        for id in 1000..1000 + N {
+            let params = json!({"name": "p__t", "arguments": {}});
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            writeln!(stdin, "{call}").unwrap();
+            let _ = sender.send(());
+        }
+        stdin
+    });
+    // As many as wait in the pipe, in the server, and in what goes back: the server takes them without being read.
+    for _ in 0..600 {
+        written.recv().unwrap();
+    }
+    let answers: Vec<Value> = (0..N).map(|_| client.receive()).collect();
+    let is_whole =
+        |it: &&Value| it["result"]["content"][0]["text"].as_str().map(str::len) == Some(60_000);
+    let n_whole = answers.iter().filter(is_whole).count();
+    // A further call while so many are in flight is answered as well.
+    assert!(n_whole >= 256, "{n_whole}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.pid())).unwrap();
+    let peak = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib < 256 * 1024, "{peak_kib} KiB");
+    drop(writer.join().unwrap());
+}

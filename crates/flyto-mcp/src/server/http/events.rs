@@ -16,13 +16,14 @@ use hyper::{
 use tokio::sync::mpsc;
 
 use super::Body;
+use crate::server::outbox::Queued;
 
 /// Messages as events, until no sender is left. The sender notices when this is dropped.
-pub(super) struct Events(mpsc::Receiver<Vec<u8>>);
+pub(super) struct Events(mpsc::Receiver<Queued>);
 
 impl Events {
     /// A response whose events are these messages.
-    pub(super) fn response(messages: mpsc::Receiver<Vec<u8>>) -> Response<Body> {
+    pub(super) fn response(messages: mpsc::Receiver<Queued>) -> Response<Body> {
         let mut res = Response::new(Self(messages).boxed_unsync());
         let headers = res.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -42,7 +43,7 @@ impl HttpBody for Events {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         self.0.poll_recv(cx).map(|message| {
-            let message = message?;
+            let Queued { bytes: message, .. } = message?;
             // JSON has no line breaks, so that an event has one line of data. A comment is a sign of life.
             let event = match message.is_empty() {
                 true => b":\n\n".to_vec(),
