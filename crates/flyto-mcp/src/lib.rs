@@ -82,6 +82,7 @@
 //! | calls in flight | 256 ([`ServerOptions::max_calls`]) | a result that says so |
 //! | calls that go on after their requests | 64 ([`ServerOptions::max_jobs`]) | a result that says so, or the client waits |
 //! | bytes of the arguments of calls in flight | 64 MiB | a result that says so |
+//! | time that a list waits for tools that are still to come ([`Server::lists_wait_for`]) | 5 s | what comes later is told as a change |
 //! | subscriptions of a client | 16 | an error |
 //! | questions without an answer, of the new era | 1,024 | the oldest cannot be answered any more |
 //! | bytes of an id | 512 | an error |

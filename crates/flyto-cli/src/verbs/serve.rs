@@ -4,6 +4,7 @@ mod told; // what the operator is told of calls
 
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 
 use flyto_host::jobs::JobStore;
 use flyto_host::stages::names;
@@ -91,9 +92,9 @@ fn serve(
     options.task_after = args.task_after.unwrap_or(options.task_after);
     options.jobs = jobs;
     let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
-    let server = server.approvals(approvals);
+    let joined = CancellationToken::new();
+    let server = server.approvals(approvals).lists_wait_for(joined.clone());
     runtime.block_on(async {
-        loaded.join_servers().await;
         let stop = CancellationToken::new();
         let mut kinds = Kinds::new().map_err(not_served)?;
         let (sender, mut signal) = oneshot::channel();
@@ -108,12 +109,14 @@ fn serve(
         });
         if let Some(address) = args.http {
             let (listener, options) = reach(address, args)?;
-            server.serve_http(listener, options, &stop).await.map_err(not_served)?;
+            let serving = server.serve_http(listener, options, &stop);
+            while_joining(loaded, &joined, serving).await.map_err(not_served)?;
             server.end_jobs().await;
             loaded.abort().await;
             return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
         }
-        let end = server.serve(Stdin, Stdout, &stop).await.map_err(not_served)?;
+        let serving = server.serve(Stdin, Stdout, &stop);
+        let end = while_joining(loaded, &joined, serving).await.map_err(not_served)?;
         server.end_jobs().await;
         match end {
             ConnectionEnd::Stopped => loaded.abort().await,
@@ -128,6 +131,23 @@ fn serve(
             _ => Ok(Exit::Ok),
         }
     })
+}
+
+/// Serves, and connects to the servers beside that: no client waits for them but with its list of tools.
+async fn while_joining<T>(
+    loaded: &Loaded,
+    joined: &CancellationToken,
+    serving: impl Future<Output = T>,
+) -> T {
+    let joining = async {
+        loaded.join_servers().await;
+        joined.cancel();
+    };
+    let (mut serving, joining) = (pin!(serving), pin!(joining));
+    tokio::select! {
+        res = &mut serving => res,
+        () = joining => serving.await,
+    }
 }
 
 /// Binds the address, and tells the operator how it is reached.

@@ -1,6 +1,7 @@
 //! Tools of servers of the Model Context Protocol, as tools of this program. The server is this program as well.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 
 use expect_test::expect;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -242,6 +243,32 @@ fn serve_passes_the_tools_of_a_server_on() {
     assert_eq!(result["content"][0]["text"], r#"{"text":"x"}"#, "{result}");
 }
 
+#[test]
+fn a_handshake_waits_for_no_server_and_a_list_does() {
+    let place = place(&["other:*"]);
+    let mut gate = fifo(&place, "gate");
+    let own = server(&place);
+    let script = place.write("late.sh", "read -r _ <\"$1\"; shift; exec \"$@\"\n");
+    let mut args =
+        vec![json!(script), json!(place.path().join("plugins/p/gate")), own["command"].clone()];
+    args.extend(own["args"].as_array().unwrap().iter().cloned());
+    let servers = json!({"other": {"command": "sh", "args": args}});
+    configure(&place, &servers, &json!({"allow": ["other:*"]}));
+
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    assert_eq!(client.result("ping", json!({})), json!({}));
+    let listed = client.request("tools/list", json!({}));
+    // A list does not hold up what comes behind it, and can be taken back.
+    assert_eq!(client.result("ping", json!({})), json!({}));
+    // Only now the server begins.
+    gate.write_all(b"go\n").unwrap();
+    let tools = client.response(listed)["result"]["tools"].take();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    let is_there = names.contains(&&json!("other__p__echo"));
+    // On a machine that takes over 5 s for it, the list comes first, and then the word that it has changed.
+    assert!(is_there || client.receive()["method"] == "notifications/tools/list_changed");
+}
+
 /// A place with a server `other` that leaves a process behind. That one has left the group and ignores SIGTERM. Both write their
 /// ids to the pipe.
 fn leaving() -> (Place, File) {
@@ -277,6 +304,8 @@ fn nothing_of_a_server_outlives_the_call() {
 fn nothing_of_a_server_outlives_a_killed_host() {
     let (place, ids) = leaving();
     let mut client = Client::legacy(&place, &[], &json!({}));
+    // With its list, the tools of the server are there.
+    client.result("tools/list", json!({}));
     let processes = watched(&lines(&ids, 2));
     // The server answers, so it is not about to end by itself.
     let called = json!({"name": "other__p__t", "arguments": {}});

@@ -34,11 +34,13 @@ mod subscription; // changes of the tools
 use std::{
     io::{self, Read, Write},
     sync::Arc,
+    time::Duration,
 };
 
 use flyto_host::Host;
 use flyto_tools::CancellationToken;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 pub use self::{
     approval::ClientApprovals, connection::ConnectionEnd, http::HttpOptions,
@@ -103,7 +105,22 @@ pub(crate) struct Shared {
     pub(crate) sealer: Sealer,
     /// Calls that go on by themselves; `None` where none may.
     pub(crate) jobs: Option<Arc<Jobs>>,
+    /// Tools that are still to come; `None` where all are there from the begin.
+    pub(crate) coming: Option<Coming>,
 }
+
+/// Tools that are still to come, such as those of servers that are being connected to.
+#[derive(Debug)]
+pub(crate) struct Coming {
+    /// Cancelled once they are there.
+    complete: CancellationToken,
+    /// Until when a list waits for them.
+    until: Instant,
+}
+
+/// How long a list waits for tools that are still to come: 5 s from the begin of the server. Clients wait 30 s and more for a list, and
+/// some never ask again.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Server {
     /// A server for the tools of this host.
@@ -115,7 +132,9 @@ impl Server {
         let info = ServerInfo { name: options.name.clone(), version: options.version.clone() };
         let (listings, sealer) = (Listings::default(), Sealer::new()?);
         let jobs = options.jobs.clone().map(|it| Jobs::new(it, options.max_jobs));
-        Ok(Self(Arc::new(Shared { host, options, info, listings, approvals: None, sealer, jobs })))
+        let (approvals, coming) = (None, None);
+        let shared = Shared { host, options, info, listings, approvals, sealer, jobs, coming };
+        Ok(Self(Arc::new(shared)))
     }
 
     /// Has the users of clients answer what the host asks about a call. The host must have the same value as its
@@ -125,6 +144,17 @@ impl Server {
     pub fn approvals(mut self, approvals: ClientApprovals) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.approvals = Some(approvals);
+        }
+        self
+    }
+
+    /// Has lists of tools wait until `complete` is cancelled, for 5 s from now at most: for a host some of whose tools are still
+    /// to come. Every other request is answered at once, and what comes later is told as a change of the list. To be called
+    /// before a connection is served; later it has no effect.
+    #[must_use]
+    pub fn lists_wait_for(mut self, complete: CancellationToken) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.coming = Some(Coming { complete, until: Instant::now() + LIST_PATIENCE });
         }
         self
     }
@@ -206,6 +236,18 @@ impl Server {
         if let Some(jobs) = &self.0.jobs {
             jobs.end(self.0.options.grace).await;
         }
+    }
+}
+
+impl Coming {
+    /// Whether a list waits.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.complete.is_cancelled() && Instant::now() < self.until
+    }
+
+    /// Waits until the tools are there, or a list waits no longer.
+    pub(crate) async fn wait(&self) {
+        let _ = timeout_at(self.until, self.complete.cancelled()).await;
     }
 }
 

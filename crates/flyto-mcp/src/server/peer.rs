@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    Shared,
+    Coming, Shared,
     approval::HeldRules,
     background::tasks::{self, TaskMethod},
     call::{Read, ToolCall},
@@ -214,6 +214,20 @@ impl Peer {
     ) -> Result<Begun, Fault> {
         match method {
             "tools/list" => {
+                if self.server.coming.as_ref().is_some_and(Coming::is_awaited)
+                    && let Some(in_flight) = self.start(id, 0)?
+                {
+                    let (server, terms) = (Arc::clone(&self.server), terms.clone());
+                    let cursor = params.cursor;
+                    let list = async move {
+                        if let Some(coming) = &server.coming {
+                            coming.wait().await;
+                        }
+                        server.list_tools(&terms, cursor.as_deref())
+                    };
+                    let list = async move { in_flight.unless_cancelled(list).await };
+                    return Ok(Begun::Running(Box::pin(list)));
+                }
                 self.server.list_tools(terms, params.cursor.as_deref()).map(Begun::Done)
             }
             "tools/call" => {
