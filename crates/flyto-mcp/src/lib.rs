@@ -89,8 +89,9 @@
 //! | tools on a page, and their bytes | 500 ([`ServerOptions::page_tools`]), 4 MiB | the next page |
 //! | bytes of the tools that a search gives | 256 KiB | the best ones |
 //! | notifications of progress of one call | 10 in a second | the newest takes the place of the others |
-//! | connections over HTTP | 64 ([`HttpOptions::max_connections`]) | a further one waits |
-//! | streams of changes over HTTP, of the era of handshakes | half of the connections | status 503 |
+//! | connections over HTTP | 256 ([`HttpOptions::max_connections`]) | the one that has been silent longest is closed; where each answers a request, status 503 |
+//! | calls over HTTP | half of the connections, a quarter for one session and for all requests without one | a result that says so |
+//! | streams of changes over HTTP | a quarter of the connections | status 503 |
 //! | sessions over HTTP, of the era of handshakes | 64 ([`HttpOptions::max_sessions`]) | the one used least recently is closed |
 //! | time for the head of a request over HTTP, and for its body | 10 s, 30 s | the connection is closed; status 408 |
 //!
@@ -108,7 +109,7 @@
 //! | 403 | its `Host` or `Origin` is no loopback name |
 //! | 404 | its path, its session or its method is not there |
 //! | 405, 413, 415 | its method is not POST, DELETE or, with a session, GET; it is longer than a message may be; it is no `application/json` |
-//! | 503 | it is a GET, and there are too many streams of changes |
+//! | 503 | it asks for a stream of changes, and there are too many; or every connection answers a request |
 //!
 //! A client of the era of handshakes has a session, which `initialize` opens with the header `Mcp-Session-Id`. A GET with that header is
 //! answered with a stream of events that tells when the tools change. The stream ends with its session.

@@ -79,7 +79,7 @@ pub(crate) async fn serve(
 ) -> io::Result<ConnectionEnd> {
     let (outbox, written) = Outbox::start(writer)?;
     let (lines, read) = read_lines(reader, server.options.max_message_bytes)?;
-    let peer = Peer::new(server, outbox, Session::lasting());
+    let peer = Peer::new(server, outbox, Session::lasting(None));
     let mut calls = JoinSet::new();
     let end = take_lines(&peer, lines, &mut calls, stop).await;
     finish(&peer, calls, &end, stop).await;

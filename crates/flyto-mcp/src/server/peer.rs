@@ -19,6 +19,7 @@ use std::{
 use flyto_tools::CancellationToken;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Coming, Shared,
@@ -82,8 +83,40 @@ pub(crate) struct Session {
     pub(crate) questions: Questions,
     /// What the user approved for the session; `None` where no later message belongs to it.
     pub(crate) held: Option<HeldRules>,
+    /// Room for its calls; `None` where they are bounded by [`ServerOptions::max_calls`](crate::ServerOptions::max_calls) alone.
+    pub(crate) room: Option<CallRoom>,
     /// Cancelled when a session over HTTP ends.
     pub(crate) ended: CancellationToken,
+}
+
+/// Room for the calls of one client, where clients share it.
+#[derive(Debug, Clone)]
+pub(crate) struct CallRoom {
+    /// Of this client.
+    own: Arc<Semaphore>,
+    /// Of all clients.
+    all: Arc<Semaphore>,
+}
+
+/// A place in the room, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct CallPlace {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+impl CallRoom {
+    /// Room for `n_calls` of one client among the calls of all.
+    pub(crate) fn new(n_calls: usize, all: &Arc<Semaphore>) -> Self {
+        Self { own: Arc::new(Semaphore::new(n_calls)), all: Arc::clone(all) }
+    }
+
+    /// A place, where there is one.
+    pub(crate) fn take(&self) -> Option<CallPlace> {
+        let own = Arc::clone(&self.own).try_acquire_owned().ok()?;
+        let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(CallPlace { _own: own, _all: all })
+    }
 }
 
 /// What is known of a request that runs.
@@ -102,6 +135,7 @@ pub(crate) struct InFlight {
     id: Id,
     pub(crate) cancellation: CancellationToken,
     is_taken_back: Arc<AtomicBool>,
+    _place: Option<CallPlace>,
 }
 
 impl InFlight {
@@ -295,6 +329,13 @@ impl Peer {
         if is_full {
             return Ok(None);
         }
+        let place = match &self.session.room {
+            None => None,
+            Some(room) => match room.take() {
+                None => return Ok(None),
+                place => place,
+            },
+        };
         let cancellation = CancellationToken::new();
         let is_taken_back = Arc::new(AtomicBool::new(false));
         let running = Running {
@@ -304,7 +345,7 @@ impl Peer {
         };
         in_flight.insert(id.clone(), running);
         let peer = Arc::clone(self);
-        Ok(Some(InFlight { peer, id: id.clone(), cancellation, is_taken_back }))
+        Ok(Some(InFlight { peer, id: id.clone(), cancellation, is_taken_back, _place: place }))
     }
 
     fn notification(&self, method: &str, params: Option<&RawValue>) {
@@ -344,8 +385,13 @@ impl Peer {
 
 impl Session {
     /// One that later messages belong to as well.
-    pub(crate) fn lasting() -> Arc<Self> {
-        Arc::new(Self { held: Some(HeldRules::default()), ..Self::default() })
+    pub(crate) fn lasting(room: Option<CallRoom>) -> Arc<Self> {
+        Arc::new(Self { held: Some(HeldRules::default()), room, ..Self::default() })
+    }
+
+    /// That of a single message.
+    pub(crate) fn of_one_message(room: CallRoom) -> Arc<Self> {
+        Arc::new(Self { room: Some(room), ..Self::default() })
     }
 
     /// Cancels every request that runs.

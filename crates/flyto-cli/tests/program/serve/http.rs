@@ -241,8 +241,8 @@ fn a_session_is_told_of_changes_until_it_ends() {
     assert_eq!(stream.event()["method"], "notifications/tools/list_changed");
     let list = server.post(&session, &request(2, "tools/list", &json!({})));
     assert_eq!(list.json()["result"]["tools"].as_array().unwrap().len(), 2);
-    // Streams leave room for calls: half of the connections.
-    let more: Vec<_> = (0..31).map(|_| server.send("GET", "/mcp", &session, "")).collect();
+    // Streams leave room for other requests: they have a quarter of the connections.
+    let more: Vec<_> = (0..63).map(|_| server.send("GET", "/mcp", &session, "")).collect();
     assert!(more.iter().all(|it| it.status == 200));
     assert_eq!(server.send("GET", "/mcp", &session, "").status, 503);
     assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 204);
@@ -303,6 +303,30 @@ fn an_approval_for_the_session_holds_for_no_other_client() {
     assert_eq!(*choices, json!(["approve once", "deny"]));
     let message = question["message"].as_str().unwrap();
     assert!(!message.contains("session"), "{message}");
+}
+
+#[test]
+fn calls_that_wait_and_silent_connections_keep_no_client_out() {
+    let place = Place::with_tools(&[("t", "echo done", "")]);
+    let server = Server::start(&place, &[]);
+    let session = server.session(&json!({"elicitation": {}}));
+    let call = |id| request(id, "tools/call", &json!({"name": "p__t", "arguments": {}}));
+    // A quarter of the connections, each with a question that has no answer.
+    let waiting: Vec<_> = (2..66)
+        .map(|id| {
+            let mut response = server.post(&session, &call(id));
+            assert_eq!(response.event()["method"], "elicitation/create");
+            response
+        })
+        .collect();
+    let refused = server.post(&session, &call(66)).json()["result"].take();
+    assert!(text(&refused).contains("too many calls are in flight"), "{refused}");
+    let _silent: Vec<_> = (0..300).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let other = server.session(&json!({"elicitation": {}}));
+    assert_eq!(server.post(&other, &call(2)).event()["method"], "elicitation/create");
+    let found = server.modern("tools/list", json!({})).json();
+    assert_eq!(found["result"]["tools"][0]["name"], "p__t");
+    assert_eq!(waiting.len(), 64);
 }
 
 #[test]

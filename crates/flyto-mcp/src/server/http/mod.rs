@@ -17,6 +17,7 @@
 
 mod checks; // which requests are answered at all
 mod events; // answers that come in parts
+mod room; // for all clients
 mod sessions; // clients of the era of handshakes
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
@@ -33,13 +34,13 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    sync::{Semaphore, mpsc},
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
-use self::{events::Events, sessions::Sessions};
+use self::{
+    events::Events,
+    room::{AnswerBody, Connections, Shares},
+    sessions::Sessions,
+};
 use super::{
     Server, Shared,
     fault::Fault,
@@ -59,6 +60,10 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// How often a silent stream shows that it is alive: every 15 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What a client reads for which there is no room.
+const NO_ROOM: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 
 type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
@@ -121,9 +126,12 @@ pub struct HttpOptions {
     /// A secret: a process that has it calls tools as the user. It has to be text that a header can hold, without
     /// white space at its ends; digests are compared, so that the time of a refusal tells nothing of it.
     pub token: String,
-    /// Most connections at once: 64. A further one waits until another one ends.
-    /// It waits in the queue of the listener, unanswered. Half of them may be streams of changes of the era of
-    /// handshakes, so that with 1 there are none, and with 0 nothing is answered.
+    /// Most connections at once: 256. For a further one, that which has been silent longest is closed; where each of them answers a
+    /// request, the further one gets status 503.
+    ///
+    /// Half of them may be calls, a quarter those of one session (or of all requests that belong to none), and a quarter
+    /// streams of changes. A further call gets a result that says so, and a further stream status 503. So no client keeps
+    /// others from what is answered at once. With fewer than 4 there are no streams, and with 0 nothing is answered.
     pub max_connections: usize,
     /// Most sessions of the era of handshakes: 64. The one that was used least recently makes room for a new one.
     /// Its calls go on; its next request gets status 404, upon which a client begins a new session ("MCP 2025-11-25,
@@ -146,7 +154,7 @@ impl HttpOptions {
     /// The default bounds, and this token.
     #[must_use]
     pub fn with_token(token: impl Into<String>) -> Self {
-        Self { token: token.into(), max_connections: 64, max_sessions: 64 }
+        Self { token: token.into(), max_connections: 256, max_sessions: 64 }
     }
 
     /// The default bounds, and a token of 256 random bits.
@@ -176,8 +184,8 @@ struct Endpoint {
     options: HttpOptions,
     /// Clients of the era of handshakes.
     sessions: Sessions,
-    /// Room for streams that tell those clients of changes: half of the connections, so that some are left for calls.
-    streams: Arc<Semaphore>,
+    /// What each kind of request may take of the connections.
+    shares: Shares,
     /// Ends everything once it is cancelled.
     stop: CancellationToken,
     /// Held by each call that runs; the end waits for the last one.
@@ -227,24 +235,20 @@ impl Server {
         }
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let room = Arc::new(Semaphore::new(options.max_connections));
+        let places = Connections::new(options.max_connections);
         let (alive, mut ended) = mpsc::channel(1);
         let sessions = Sessions::new(options.max_sessions);
-        let streams = Arc::new(Semaphore::new(options.max_connections / 2));
+        let shares = Shares::of(options.max_connections);
         let (server, stop_all) = (Arc::clone(&self.0), stop.clone());
-        let endpoint = Endpoint { server, options, sessions, streams, stop: stop_all, alive };
+        let endpoint = Endpoint { server, options, sessions, shares, stop: stop_all, alive };
         let endpoint = Arc::new(endpoint);
         let mut connections = JoinSet::new();
         loop {
-            let accepted = async {
-                let permit = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
-                Ok::<_, io::Error>((permit, listener.accept().await?.0))
-            };
-            let (permit, stream) = tokio::select! {
+            let stream = tokio::select! {
                 () = stop.cancelled() => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
-                accepted = accepted => match accepted {
-                    Ok(accepted) => accepted,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
                     // A connection that ended before it was accepted, or no descriptor for it: others may go on.
                     Err(_) => {
                         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -252,14 +256,27 @@ impl Server {
                     }
                 },
             };
+            let Some(place) = places.enter() else {
+                // The client has not sent anything yet, or it is in the queue of the system.
+                let _ = stream.try_write(NO_ROOM);
+                continue;
+            };
             // The parts of an answer go out at once. Else each waits for the client to acknowledge the one before, which takes
             // clients 40 ms (tcp(7), TCP_NODELAY). Without it the answers are the same, only later.
             let _ = stream.set_nodelay(true);
             let (endpoint, token) = (Arc::clone(&endpoint), stop.clone());
             connections.spawn(async move {
+                let place = Arc::new(place);
+                let makes_way = place.makes_way.clone();
                 let service = service_fn(move |request| {
-                    let endpoint = Arc::clone(&endpoint);
-                    async move { Ok::<_, std::convert::Infallible>(endpoint.answer(request).await) }
+                    let (endpoint, place) = (Arc::clone(&endpoint), Arc::clone(&place));
+                    async move {
+                        let answering = place.request();
+                        let response = endpoint.answer(request).await;
+                        let response =
+                            response.map(|body| AnswerBody { body, _answering: answering });
+                        Ok::<_, std::convert::Infallible>(response)
+                    }
                 });
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -269,13 +286,13 @@ impl Server {
                 // What is wrong with a connection concerns its client alone.
                 tokio::select! {
                     _ = connection.as_mut() => {}
+                    () = makes_way.cancelled() => {}
                     () = token.cancelled() => {
                         // The answer that it waits for is its last one.
                         connection.as_mut().graceful_shutdown();
                         let _ = connection.await;
                     }
                 }
-                drop(permit);
             });
         }
         let grace = endpoint.server.options.grace;
@@ -346,7 +363,7 @@ impl Endpoint {
     fn changes(self: &Arc<Self>, headers: &HeaderMap) -> Response<Body> {
         let session = header(headers, SESSION_HEADER).and_then(|it| self.sessions.get(it));
         let Some(session) = session else { return plain(StatusCode::NOT_FOUND) };
-        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.shares.streams).try_acquire_owned() else {
             return plain(StatusCode::SERVICE_UNAVAILABLE);
         };
         let (outbox, events) = Outbox::channel();
@@ -376,8 +393,8 @@ impl Endpoint {
         let mut opened = None;
         let session = match checks::era(headers, &message) {
             Err(fault) => return json(message_id(&message), &Err(fault)),
-            Ok(checks::Era::Modern) => Arc::<Session>::default(),
-            Ok(checks::Era::Handshake) => match self.sessions.open() {
+            Ok(checks::Era::Modern) => Session::of_one_message(self.shares.of_no_session()),
+            Ok(checks::Era::Handshake) => match self.sessions.open(self.shares.of_session()) {
                 Ok((name, session)) => {
                     opened = Some(name);
                     session
@@ -404,8 +421,14 @@ impl Endpoint {
             Work::Silent => plain(StatusCode::ACCEPTED),
             Work::Answered(id, outcome) => json(id.as_ref(), &outcome),
             Work::Subscribed(id) => {
+                let Ok(permit) = Arc::clone(&self.shares.streams).try_acquire_owned() else {
+                    return plain(StatusCode::SERVICE_UNAVAILABLE);
+                };
                 let endpoint = Arc::clone(self);
-                tokio::spawn(async move { endpoint.tell(&peer, &id).await });
+                tokio::spawn(async move {
+                    let _permit = permit;
+                    endpoint.tell(&peer, &id).await;
+                });
                 Events::response(events)
             }
             Work::Running(id, work) => {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::random_name;
-use crate::server::peer::Session;
+use crate::server::peer::{CallRoom, Session};
 
 /// The sessions by their names.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl Sessions {
     /// # Errors
     ///
     /// The system gives no random numbers.
-    pub(super) fn open(&self) -> io::Result<(String, Arc<Session>)> {
-        let (name, session) = (random_name::<16>()?, Session::lasting());
+    pub(super) fn open(&self, room: CallRoom) -> io::Result<(String, Arc<Session>)> {
+        let (name, session) = (random_name::<16>()?, Session::lasting(Some(room)));
         let mut open = self.open_ones();
         while open.len() >= self.max.max(1)
             && let Some(oldest) = open.iter().min_by_key(|(_, (_, used))| *used)
