@@ -92,6 +92,10 @@ pub enum ExportErrorKind {
     /// The root of the input schema describes something else than an object.
     #[error("the type at the root of its input schema is not \"object\"")]
     NoObject,
+    /// Clients read this member of the input schema as something else, and lose every tool with it. A registry takes such a schema
+    /// from a server of other tools, whose tools it does not check.
+    #[error("clients cannot read the {0:?} of its input schema")]
+    Member(&'static str),
     /// The API refuses this keyword at the root of an input schema.
     #[error("its input schema has {0:?} at the root, which the API does not take")]
     Keyword(&'static str),
@@ -142,6 +146,9 @@ pub fn export_one(
     Ok(match format {
         Format::Mcp => {
             spell_out_booleans(&mut schema);
+            if let Some(member) = unreadable_member(&schema) {
+                return Err(refuse(ExportErrorKind::Member(member)));
+            }
             mcp(entry, &description, schema)
         }
         Format::OpenAiResponses => json!({
@@ -184,8 +191,10 @@ fn mcp(entry: &Entry, description: &str, input_schema: Map<String, Value>) -> Va
     tool.insert("description".into(), description.into());
     tool.insert("inputSchema".into(), input_schema.into());
     let output_schema = entry.tool().output_schema();
-    if let Some(schema) = output_schema.filter(|it| it.get("type") == Some(&json!("object"))) {
-        tool.insert("outputSchema".into(), schema.clone());
+    if let Some(schema) = output_schema.and_then(readable_output)
+        && schema.get("type") == Some(&json!("object"))
+    {
+        tool.insert("outputSchema".into(), schema.into());
     }
     let mut annotations = Map::new();
     if let Some(title) = &metadata.title {
@@ -216,6 +225,37 @@ fn object_schema(schema: &Value) -> Result<Map<String, Value>, ExportErrorKind> 
         }
         _ => Err(ExportErrorKind::NoObject),
     }
+}
+
+/// An output schema as clients of the Model Context Protocol can read it: the schemas `true` and `false` of properties are
+/// written as objects. `None` where they cannot: then the tool goes without.
+///
+/// ```
+/// use flyto_tools::export::readable_output;
+/// use serde_json::json;
+///
+/// let schema = readable_output(&json!({"properties": {"any": true}})).ok_or("readable")?;
+/// assert_eq!(schema["properties"]["any"], json!({}));
+/// assert!(readable_output(&json!({"properties": null})).is_none());
+/// # Ok::<(), &str>(())
+/// ```
+#[must_use]
+pub fn readable_output(schema: &Value) -> Option<Map<String, Value>> {
+    let mut schema = schema.as_object()?.clone();
+    spell_out_booleans(&mut schema);
+    unreadable_member(&schema).is_none().then_some(schema)
+}
+
+/// The member that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema
+/// Reference, Tool"): `$schema`, `type`, `properties` and `required`. The official SDKs refuse a whole list for another one.
+fn unreadable_member(schema: &Map<String, Value>) -> Option<&'static str> {
+    let is_readable = |member: &str, value: &Value| match member {
+        "$schema" => value.is_string(),
+        "properties" => value.as_object().is_some_and(|it| it.values().all(Value::is_object)),
+        _ => value.as_array().is_some_and(|it| it.iter().all(Value::is_string)),
+    };
+    let members = ["$schema", "properties", "required"];
+    members.into_iter().find(|it| schema.get(*it).is_some_and(|value| !is_readable(it, value)))
 }
 
 /// Writes the schemas `true` and `false` of properties as objects, for services that take nothing else.

@@ -10,7 +10,8 @@ use flyto_host::jobs::JobStore;
 use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
-use flyto_tools::CancellationToken;
+use flyto_tools::export::{Format, export};
+use flyto_tools::{CancellationToken, DescribeContext};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::runtime::{Builder, Runtime};
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let runtime = runtime.map_err(not_served)?;
     // Without a state directory every call ends with its request.
     let jobs = JobStore::of(&session.surroundings()?.places).filter(|_| !args.no_jobs);
-    let res = serve(args, &runtime, &loaded, approvals, jobs);
+    let res = serve(args, &runtime, session, &loaded, approvals, jobs);
     if let Some(evolved) = &loaded.evolved {
         // Statistics that cannot be written change nothing about what was answered.
         let _ = runtime.block_on(evolved.flush());
@@ -80,6 +81,7 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
 fn serve(
     args: &Serve,
     runtime: &Runtime,
+    session: &Session,
     loaded: &Loaded,
     approvals: ClientApprovals,
     jobs: Option<JobStore>,
@@ -110,13 +112,13 @@ fn serve(
         if let Some(address) = args.http {
             let (listener, options) = reach(address, args)?;
             let serving = server.serve_http(listener, options, &stop);
-            while_joining(loaded, &joined, serving).await.map_err(not_served)?;
+            while_joining(loaded, session, &joined, serving).await.map_err(not_served)?;
             server.end_jobs().await;
             loaded.abort().await;
             return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
         }
         let serving = server.serve(Stdin, Stdout, &stop);
-        let end = while_joining(loaded, &joined, serving).await.map_err(not_served)?;
+        let end = while_joining(loaded, session, &joined, serving).await.map_err(not_served)?;
         server.end_jobs().await;
         match end {
             ConnectionEnd::Stopped => loaded.abort().await,
@@ -136,12 +138,18 @@ fn serve(
 /// Serves, and connects to the servers beside that: no client waits for them but with its list of tools.
 async fn while_joining<T>(
     loaded: &Loaded,
+    session: &Session,
     joined: &CancellationToken,
     serving: impl Future<Output = T>,
 ) -> T {
     let joining = async {
         loaded.join_servers().await;
         joined.cancel();
+        let tools = loaded.host.registry().snapshot();
+        for err in export(tools.iter(), Format::Mcp, &DescribeContext::new()).refused {
+            let (tool, why) = (one_line(err.tool.as_str()), tame(&err.why.to_string()));
+            session.screen.note(format_args!("{tool} is not offered: {why}"));
+        }
     };
     let (mut serving, joining) = (pin!(serving), pin!(joining));
     tokio::select! {

@@ -4,18 +4,18 @@
 //! a thousand tools takes longer to make than to send. Pages follow the order of the wire names, and a cursor is the last name of a
 //! page, so that a reload between two pages neither repeats a tool that stays nor leaves one out.
 //!
-//! Clients of the old era refuse a whole list for one schema that they cannot read: a root that is no object, a property whose schema is a
-//! boolean. The first costs the tool its place in the list, the second is written in another way.
+//! Clients refuse a whole list for one schema that they cannot read: a root that is no object, properties that are none, a property whose
+//! schema is a boolean. The last is written in another way; any other costs the tool its place in the list, or its output schema.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flyto_tools::{
     DescribeContext, Entry, Snapshot,
-    export::{Format, export_one},
+    export::{Format, export_one, readable_output},
 };
 use serde::Serialize;
 use serde_json::{
-    Map, Value, json,
+    Map, Value,
     value::{RawValue, to_raw_value},
 };
 
@@ -166,13 +166,9 @@ fn named(tool: Value) -> Option<(String, Box<RawValue>)> {
 pub(crate) fn describe(entry: &Entry, ctx: &DescribeContext, is_modern: bool) -> Option<Value> {
     let mut tool = export_one(entry, Format::Mcp, ctx).ok()?;
     let members = tool.as_object_mut()?;
-    if is_modern {
-        if let Some(schema) = entry.tool().output_schema().filter(|it| it.is_object()) {
-            // Any schema: the structured part of a result may be any value.
-            members.entry("outputSchema").or_insert_with(|| schema.clone());
-        }
-    } else if let Some(schema) = members.get_mut("outputSchema") {
-        spell_out_booleans(schema);
+    if is_modern && let Some(schema) = entry.tool().output_schema().and_then(readable_output) {
+        // Any schema: the structured part of a result may be any value.
+        members.entry("outputSchema").or_insert_with(|| schema.into());
     }
     Some(tool)
 }
@@ -193,18 +189,6 @@ fn hints(entry: &Entry, output_limit_bytes: Option<u64>) -> Option<(String, Valu
         res.insert("anthropic/requiresUserInteraction".into(), true.into());
     }
     (!res.is_empty()).then(|| ("_meta".to_owned(), res.into()))
-}
-
-/// Writes the schemas `true` and `false` of properties as objects: clients of the old era refuse the whole list for one.
-fn spell_out_booleans(schema: &mut Value) {
-    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-    for property in properties.into_iter().flat_map(Map::values_mut) {
-        match property {
-            Value::Bool(true) => *property = json!({}),
-            Value::Bool(false) => *property = json!({"not": {}}),
-            _ => {}
-        }
-    }
 }
 
 /// Whether a text may be the wire name of a tool.

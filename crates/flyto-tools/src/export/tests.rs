@@ -82,6 +82,52 @@ fn check(tools: Vec<Shown>, format: Format, expect: Expect) {
 }
 
 #[test]
+fn a_schema_that_clients_cannot_read_costs_its_tool_only() {
+    let object = |members: Value| {
+        let mut schema = json!({"type": "object"});
+        schema.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        schema
+    };
+    let tool = |name, schema| Shown { name, schema, ..Shown::default() };
+    let mut tools = vec![
+        tool("a", object(json!({"properties": null}))),
+        tool("b", object(json!({"properties": {"x": "string"}}))),
+        tool("c", object(json!({"required": "x"}))),
+        tool("d", object(json!({"required": [1]}))),
+        tool("f", object(json!({"$schema": 5}))),
+    ];
+    let mut shown = tool("e", json!({}));
+    shown.output = Some(object(json!({"properties": []})));
+    tools.push(shown);
+    check(
+        tools,
+        Format::Mcp,
+        expect![[r#"
+            [
+              {
+                "name": "e",
+                "description": "Counts words below \"/srv\".",
+                "inputSchema": {
+                  "type": "object"
+                },
+                "annotations": {
+                  "readOnlyHint": false,
+                  "destructiveHint": false,
+                  "idempotentHint": false,
+                  "openWorldHint": true
+                }
+              }
+            ]
+            failed to export a as mcp: clients cannot read the "properties" of its input schema
+            failed to export b as mcp: clients cannot read the "properties" of its input schema
+            failed to export c as mcp: clients cannot read the "required" of its input schema
+            failed to export d as mcp: clients cannot read the "required" of its input schema
+            failed to export f as mcp: clients cannot read the "$schema" of its input schema
+        "#]],
+    );
+}
+
+#[test]
 fn mcp_shows_every_hint() {
     let plain = Shown { name: "7zip:list", schema: json!({}), ..Shown::default() };
     check(
