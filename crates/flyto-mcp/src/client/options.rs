@@ -83,8 +83,8 @@ pub struct ClientOptions {
     /// The pause after a connection that failed, 1 s; doubled with each failure in a row, up to 1 minute. A call within
     /// it fails at once.
     ///
-    /// It fails with the reason of the last attempt and the seconds until the next one. A connection that is made
-    /// resets the pause. A value of more than 1 minute counts as 1 minute.
+    /// It fails with the reason of the last attempt and the seconds until the next one. A connection that lasts
+    /// for 1 minute resets the pause. A value of more than 1 minute counts as 1 minute.
     pub backoff: Duration,
 }
 

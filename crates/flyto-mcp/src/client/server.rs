@@ -63,7 +63,9 @@ pub(super) struct ServerState {
 #[derive(Debug, Default)]
 struct Slot {
     connection: Option<Arc<Connection>>,
-    /// Attempts in a row that failed, and when the next one may be.
+    /// When the last connection was made.
+    connected_at: Option<Instant>,
+    /// Attempts in a row that failed or whose connections did not last, and when the next one may be.
     n_failures: u32,
     not_before: Option<Instant>,
 }
@@ -157,7 +159,7 @@ impl ServerState {
         let mut slot = self.slot.lock().await;
         if let Some(connection) = slot.connection.take_if(|it| !it.is_open()) {
             let why = connection.peer.why_closed().to_string();
-            slot.failed(self.options.backoff);
+            slot.ended(self.options.backoff);
             self.known().problem = Some(why);
         }
         if let Some(connection) = &slot.connection {
@@ -181,7 +183,7 @@ impl ServerState {
                     return Err(ConnectError::Closed);
                 }
                 slot.connection = Some(Arc::clone(&connection));
-                slot.n_failures = 0;
+                slot.connected_at = Some(Instant::now());
                 slot.not_before = None;
                 Ok(connection)
             }
@@ -464,11 +466,19 @@ impl ServerState {
 }
 
 impl Slot {
+    /// The connection has ended. One that lasted ends a row of failures; a server that connects and dies adds to it.
+    fn ended(&mut self, backoff: Duration) {
+        if self.connected_at.is_some_and(|it| it.elapsed() >= MAX_BACKOFF) {
+            self.n_failures = 0;
+        }
+        self.failed(backoff);
+    }
+
     /// One more failure: the next attempt follows after `backoff`, doubled with each failure in a row, at most
     /// [`MAX_BACKOFF`].
     fn failed(&mut self, backoff: Duration) {
         let pause = backoff.saturating_mul(1 << self.n_failures.min(16)).min(MAX_BACKOFF);
-        self.n_failures += 1;
+        self.n_failures = self.n_failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause);
     }
 }
@@ -510,5 +520,22 @@ mod tests {
         // As after a message that its tools changed, which came last.
         former.offer();
         assert!(host.find("s:a").is_ok());
+    }
+
+    #[test]
+    fn the_pause_grows_for_a_server_that_connects_and_dies() {
+        let mut slot = Slot::default();
+        let mut failures = Vec::new();
+        let mut lasted = |time: Duration| {
+            slot.connected_at = Instant::now().checked_sub(time);
+            slot.ended(Duration::from_secs(1));
+            failures.push(slot.n_failures);
+        };
+        for _ in 0..3 {
+            lasted(Duration::from_secs(2));
+        }
+        lasted(MAX_BACKOFF);
+        lasted(Duration::ZERO);
+        assert_eq!(failures, [1, 2, 3, 1, 2]);
     }
 }
