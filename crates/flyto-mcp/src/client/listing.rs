@@ -16,6 +16,9 @@ use super::{
 /// Most pages that are asked for.
 const MAX_PAGES: usize = 100;
 
+/// Bytes of all pages, at most: 8 MiB. Of a longer list, the tools on the pages before are used.
+const MAX_LIST_BYTES: usize = 8 * 1024 * 1024;
+
 /// Faults of single tools that are told; the others are counted.
 const MAX_FAULTS: usize = 10;
 
@@ -50,11 +53,17 @@ pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, R
             res.faults.push(what);
         }
     };
+    let mut n_bytes = 0;
     let mut cursor: Option<String> = None;
     'pages: for _ in 0..MAX_PAGES {
         let named = cursor.as_ref().map(|it| json!(it).to_string());
         let members: Vec<_> = named.iter().map(|it| ("cursor", it.as_str())).collect();
         let answer = peer.request("tools/list", &members).await?;
+        n_bytes += answer.get().len();
+        if n_bytes > MAX_LIST_BYTES {
+            fault(&mut res, format!("its list of tools has more than {MAX_LIST_BYTES} bytes"));
+            break;
+        }
         let page: Page = serde_json::from_str(answer.get()).map_err(|err| {
             RequestError::Closed(format!("its list of tools cannot be read: {err}").into())
         })?;

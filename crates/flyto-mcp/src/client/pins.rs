@@ -19,7 +19,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::definition::Definition;
 
-/// Bytes of a file of pins: more than any list of tools has.
+/// Bytes of a file of pins, at most. A list of tools has 8 MiB; the indentation of a deep one may be longer than its text, so that it is
+/// written without.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The version of the format.
@@ -100,6 +101,9 @@ impl PinStore {
         };
         let mut text = serde_json::to_vec_pretty(&stored)?;
         text.push(b'\n');
+        if text.len() as u64 > MAX_BYTES {
+            text = serde_json::to_vec(&stored)?;
+        }
         flyto_host::replace_file(&self.file(server, declared_in), &text)
     }
 }
@@ -129,5 +133,25 @@ mod tests {
             fs::write(store.file("s", file), text).expect("written");
             store.load("s", file).expect_err(text);
         }
+    }
+
+    #[test]
+    fn a_deep_list_can_be_read_again() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = PinStore::new(dir.path().join("mcp"));
+        let mut deep = json!(vec![1; 100_000]);
+        for _ in 0..90 {
+            deep = json!([deep]);
+        }
+        // With indentation, each takes 19 MB.
+        let tool = |name: &&str| {
+            let schema = json!({"type": "object", "examples": deep});
+            Definition::read(json!({"name": name, "inputSchema": schema})).expect("in order")
+        };
+        let tools = ["a", "b", "c", "d"].iter().map(|it| (it.to_string(), tool(it))).collect();
+        let pins = Pins { tools, version: String::new() };
+        let file = Path::new("/etc/flyto.json");
+        store.save("s", file, &pins).expect("written");
+        assert_eq!(store.load("s", file).expect("read"), Some(pins));
     }
 }

@@ -139,6 +139,16 @@ async fn answers_to_no_request_change_nothing() {
 }
 
 #[tokio::test]
+async fn a_list_is_bounded_in_bytes() {
+    let world = World::new(&["huge"]).connected().await;
+    let report = world.report();
+    // Each page has two tools of 100 kB, and there is always a next one.
+    assert_eq!(report.tools.len(), 82, "{report:?}");
+    let bounded = "its list of tools has more than 8388608 bytes";
+    assert!(report.faults.iter().any(|it| it == bounded), "{report:?}");
+}
+
+#[tokio::test]
 async fn a_list_without_end_is_cut() {
     let world = World::new(&["endless"]).connected().await;
     let report = world.report();

@@ -193,6 +193,10 @@ def handle(message):
         version = "1999-01-01" if "old" in MODES else params["protocolVersion"]
         answer(id, {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO})
     elif method == "tools/list":
+        if "huge" in MODES:
+            page = [tool(f"t{params.get('cursor', '')}{it}", "x" * 100_000) for it in range(2)]
+            answer(id, {"tools": page, "nextCursor": params.get("cursor", "") + "n"})
+            return
         if "endless" in MODES:
             answer(id, {"tools": [tool("a")], "nextCursor": "again"})
             return
