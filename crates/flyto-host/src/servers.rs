@@ -31,7 +31,7 @@ use crate::{config::ConfigServer, report::LoadReport};
 /// config.plugins.plugin_dirs = vec![dir.path().to_owned()];
 /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 /// let servers = host.servers();
-/// assert_eq!((servers[0].name(), servers[0].plugin()), ("wiki-pages", Some("wiki")));
+/// assert_eq!((servers[0].name(), servers[0].plugin()), ("wiki.pages", Some("wiki")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ enum Source {
 }
 
 impl DeclaredServer {
-    /// The name under which its tools are known: the declared one for a server of the configuration, `PLUGIN-SERVER` for
+    /// The name under which its tools are known: the declared one for a server of the configuration, `PLUGIN.SERVER` for
     /// one of a plugin, so that a plugin cannot take the name of a server for which the operator has rules.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -162,7 +162,7 @@ pub(crate) fn declared(
     });
     let of_plugins = report.catalogue.plugins().flat_map(|plugin| {
         plugin.manifest().servers.iter().map(|def| DeclaredServer {
-            name: format!("{}-{}", plugin.name(), def.name),
+            name: format!("{}.{}", plugin.name(), def.name),
             def: def.clone(),
             source: Source::Plugin(Arc::clone(plugin)),
             ctx: Arc::clone(ctx),

@@ -155,17 +155,17 @@ async fn servers_of_plugins_come_and_go_with_a_reload() {
             it.name == name && it.status == ServerStatus::Connected && !it.tools.is_empty()
         })
     };
-    while !is_there("p-one") {
+    while !is_there("p.one") {
         tokio::task::yield_now().await;
     }
-    assert!(world.host.find("p-one:echo").is_ok());
+    assert!(world.host.find("p.one:echo").is_ok());
     let manifest = json!({"name": "p", "mcpServers": {"two": little(&[])}});
     fs::write(plugin.join("plugin.json"), manifest.to_string()).expect("written");
     world.host.reload();
-    while !is_there("p-two") {
+    while !is_there("p.two") {
         tokio::task::yield_now().await;
     }
-    assert!(world.host.find("p-one:echo").is_err());
+    assert!(world.host.find("p.one:echo").is_err());
 }
 
 #[tokio::test]
