@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use flyto_host::stages::StageResult;
 use flyto_host::undo::{UndoError, UndoRecord, UndoState, UndoStore, UnusableRecord};
 use flyto_tools::{CallContext, CallId, CancellationToken};
 use serde::Serialize;
@@ -86,10 +85,7 @@ fn failed(err: UndoError) -> Stop {
     match err {
         UndoError::NotFound { .. } => stop.with_help("`flyto undo --list` shows the calls"),
         UndoError::Ambiguous { .. } => stop.with_help("write more of the id"),
-        UndoError::Unsure { .. } => stop.with_help(
-            "look whether it was; `flyto undo --list --format json` shows the inverse call, which \
-             `flyto call` makes",
-        ),
+        UndoError::Unsure { .. } => stop.with_help(LOOK),
         _ => stop,
     }
 }
@@ -179,31 +175,41 @@ async fn undo_one(
         Ok(call) => call,
         Err(err) => {
             let ctx = CallContext::new().with_id(by);
-            undoing.missing(&loaded.host, &ctx, &err).await;
-            let end: StageResult = Err(err);
-            undoing.finish(&end).map_err(failed)?;
-            return Err(match end {
-                Err(err) => kept(loaded.not_called(err), record),
-                Ok(_) => unreachable!("it is the error of this branch"),
-            });
+            let state = undoing.missing(&loaded.host, &ctx, &err).await.map_err(failed)?;
+            return Err(with_state(loaded.not_called(err), &state, record));
         }
     };
     let ctx = CallContext::new().with_id(by.clone()).with_cancellation(cancellation.clone());
     let report = signals.drive(call.clone().run_reported(&ctx)).await?;
-    let state = undoing.finish_reported(&report).map_err(|err| {
+    let state = undoing.finish(&report).map_err(|err| {
         let what = "the inverse call was made, and that could not be recorded";
         Stop::new(Why::Failed, format!("{what}: {}", chain(&err)))
     })?;
     let made = settled(report, loaded, &call, signals.first);
-    let made = made.map_err(|stop| kept(stop, record))?;
+    let made = made.map_err(|stop| with_state(stop, &state, record))?;
     Ok((made, state, by.to_string()))
 }
 
-/// Says that the record is as it was.
-fn kept(stop: Stop, record: &UndoRecord) -> Stop {
-    let id = command_line(["flyto", "undo", &record.id]);
-    stop.with_help(format!("the call was not undone; `{id}` tries it again"))
+/// Says what the record says after an inverse call without a result.
+fn with_state(stop: Stop, state: &UndoState, record: &UndoRecord) -> Stop {
+    let id = &record.id;
+    match state {
+        UndoState::Open => {
+            let undo = command_line(["flyto", "undo", id]);
+            stop.with_help(format!("the call was not undone; `{undo}` tries it again"))
+        }
+        UndoState::Undone { .. } => {
+            let what = one_line(&record.undo.what);
+            stop.with_help(format!(
+                "the call was undone ({what}); only the result of its inverse is withheld"
+            ))
+        }
+        _ => stop.with_help(format!("the call may have been undone; {LOOK}")),
+    }
 }
+
+/// What to do about a call that may have been undone.
+const LOOK: &str = "look whether it was; `flyto undo --list --format json` shows the inverse call, which `flyto call` makes";
 
 #[derive(Serialize)]
 struct List {

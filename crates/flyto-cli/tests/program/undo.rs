@@ -83,6 +83,25 @@ fn the_latest_call_is_undone_once() {
 }
 
 #[test]
+fn an_inverse_whose_result_is_withheld_has_undone_the_call() {
+    let inverse = "echo x >>log; echo ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let undo_by = r#""undo": {"tool": "remove", "description": "remove it"}"#;
+    let place = Place::with_tools(&[("make", "echo made", undo_by), ("remove", inverse, "")]);
+    place.write("home/.config/flyto/config.json", r#"{"output_guard": "refuse"}"#);
+    let id = call(&place, &["p:make"]);
+    let ran = undo(&place, &[&id]).run();
+    assert_eq!((ran.code, ran.stdout()), (Some(5), String::new()), "{}", ran.shown());
+    let told = ran.stderr();
+    assert!(told.contains("the call was undone (remove it)"), "{told}");
+    assert!(!told.contains("tries it again"), "{told}");
+    assert_eq!(list(&place)[0]["state"], "undone");
+    let ran = undo(&place, &[&id]).run();
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(ran.stderr().contains("was undone already"), "{}", ran.stderr());
+    assert_eq!(fs::read_to_string(place.path().join("plugins/p/log")).unwrap(), "x\n");
+}
+
+#[test]
 fn several_are_undone_in_the_reverse_of_their_order() {
     let place = with_files();
     let ids = ["a", "b", "c"].map(|it| call(&place, &["p:make", &format!("name={it}")]));

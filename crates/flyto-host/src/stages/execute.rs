@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use flyto_tools::Origin;
 
-use super::{Call, Next, Stage, StageResult, names};
+use super::{Call, Next, Stage, StageResult, ToolRun, names};
 use crate::{native, readiness::not_ready};
 
 /// Runs the tool. Its result is what the stages behind this one see ([`Call::result`]); where it could not be tried, they
@@ -18,6 +18,7 @@ impl Stage for Execute {
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+        call.tool_run = ToolRun::Begun;
         let (entry, input) = (call.prepared.entry(), call.prepared.input().clone());
         let outcome = match &entry.tool().metadata().origin {
             // Their programs have the deadline, and are ended by the handle.
@@ -36,6 +37,7 @@ impl Stage for Execute {
                 "a tool says `ready` and does not wait"
             );
         }
+        call.note_run(outcome.as_ref());
         call.outcome = Some(outcome);
         next.run(call).await
     }

@@ -24,7 +24,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use flyto_tools::{CallContext, Entry, Execution, Input, ToolError, ToolErrorKind, ToolResult};
+use flyto_tools::{
+    CallContext, Entry, Execution, Failure, Input, ToolError, ToolErrorKind, ToolResult,
+};
 
 use self::checkpoint::CallEnd;
 #[cfg(unix)]
@@ -178,6 +180,7 @@ pub struct Call {
     release: Release,
     /// What ran, where its result is withheld.
     withheld: Option<Execution>,
+    tool_run: ToolRun,
     /// How many stages have begun.
     n_begun: usize,
     /// From the innermost outwards: how long each stage took, those behind it included.
@@ -201,6 +204,7 @@ impl Call {
             ended_in: None,
             release: Release::NotRequired,
             withheld: None,
+            tool_run: ToolRun::NotReached,
             n_begun: 0,
             times: Vec::new(),
         }
@@ -296,6 +300,7 @@ impl Call {
     /// Puts a result there for the stages behind: a stage of its own that answers in place of the tool, or
     /// one that changes what the tool gave. It takes the place of an error.
     pub fn set_result(&mut self, result: ToolResult) {
+        self.note_run(Ok(&result));
         self.outcome = Some(Ok(result));
     }
 
@@ -309,7 +314,24 @@ impl Call {
     /// Ends the call with this error behind the last stage: for a stage that executes tools, or changes what such a
     /// stage says. It takes the place of a result.
     pub fn set_error(&mut self, err: ToolError) {
+        self.note_run(Err(&err));
         self.outcome = Some(Err(err));
+    }
+
+    /// What is known of the tool itself. Stages behind the one that executes it change the result, and not this.
+    #[must_use]
+    pub fn tool_run(&self) -> &ToolRun {
+        &self.tool_run
+    }
+
+    /// The first outcome of a call is that of its tool, or of the stage that answered in its place.
+    fn note_run(&mut self, outcome: Result<&ToolResult, &ToolError>) {
+        if matches!(self.tool_run, ToolRun::NotReached | ToolRun::Begun) {
+            self.tool_run = match outcome {
+                Ok(result) => ToolRun::Ended { failure: result.failure.clone() },
+                Err(err) => ToolRun::NotTried { kind: err.kind(), why: err.to_string() },
+            };
+        }
     }
 
     /// The result of a call whose time is over behind this stage, and which has not come to its tool.
@@ -329,6 +351,28 @@ impl Call {
         };
         native::ended_in(self.entry(), stage, after, why)
     }
+}
+
+/// How far a call came with its tool, whatever a later stage made of the result: for programs that undo or repeat calls.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ToolRun {
+    /// The call ended before its tool: it was refused, cancelled or timed out, or a stage answered it.
+    NotReached,
+    /// The tool was begun, and how it ended is not known.
+    Begun,
+    /// The tool ended.
+    Ended {
+        /// How it failed; `None` where it did not.
+        failure: Option<Failure>,
+    },
+    /// The tool could not be tried.
+    NotTried {
+        /// The kind of the reason.
+        kind: ToolErrorKind,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// The stages behind one.
@@ -406,6 +450,9 @@ pub struct CallReport {
     pub release: Release,
     /// The stage in which the call was cancelled, or its time was over, before it came to its tool.
     pub ended_in: Option<String>,
+    /// How far the call came with its tool. A call whose result a stage behind the tool withheld is told by this from one
+    /// that was refused before.
+    pub tool_run: ToolRun,
     /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
     /// without a log.
     pub unrecorded: Option<String>,
@@ -435,6 +482,7 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         secrets: call.secrets,
         release: call.release,
         ended_in: call.ended_in,
+        tool_run: call.tool_run,
         unrecorded: call.unrecorded,
         #[cfg(unix)]
         undo: call.undo,

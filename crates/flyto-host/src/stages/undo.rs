@@ -36,7 +36,7 @@ impl Stage for RecordUndo {
             let inverse = call.prepared.another(&undo.tool, Input::from_value(undo.input.clone()));
             let inverse = inverse.as_ref().map(InverseTool::of);
             let id = call.ctx.id();
-            let recorded = self.store.record_with(id, tool, undo, undoes, inverse);
+            let recorded = self.store.record(id, tool, undo, undoes, inverse);
             call.undo = Some(recorded);
         }
         next.run(call).await

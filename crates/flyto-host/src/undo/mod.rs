@@ -17,8 +17,8 @@
 //!
 //! | the inverse call | the record |
 //! | --- | --- |
-//! | succeeded | [undone](UndoState::Undone), by which call and when |
-//! | was refused by a stage, ended before it came to its tool, could not be tried, or its input did not fit | as it was |
+//! | succeeded, also where a stage withheld its result | [undone](UndoState::Undone), by which call and when |
+//! | was refused before its tool, ended before it came to its tool, could not be tried, or its input did not fit | as it was |
 //! | ended with an exit code or an error of the tool's own | as it was |
 //! | timed out, was cancelled, was killed, left a result that breaks its schema | [unsure](UndoState::Unsure) |
 //!
@@ -159,13 +159,15 @@ pub enum UndoError {
         /// What is known.
         why: String,
     },
-    /// The inverse call gave no result. The record is as it was, unless the error is a fault of the host.
-    #[error("the call {id:?} was not undone")]
+    /// The inverse call gave no result. Its tool may have run all the same, as where a stage withheld the result.
+    #[error("{}", no_result(id, state))]
     Call {
         /// The call.
         id: String,
+        /// What the record says since.
+        state: UndoState,
         /// Why there is no result.
-        source: CallError,
+        source: Box<CallError>,
     },
     /// The record cannot be used: it is torn, or was changed by hand.
     #[error("failed to read the record of a call {path:?}: {why}")]
@@ -191,6 +193,16 @@ pub enum UndoError {
         /// Why it cannot be done.
         source: io::Error,
     },
+}
+
+fn no_result(id: &str, state: &UndoState) -> String {
+    match state {
+        UndoState::Open => format!("the call {id:?} was not undone"),
+        UndoState::Undone { .. } => {
+            format!("the call {id:?} was undone, by a call without a result")
+        }
+        _ => format!("the call {id:?} may have been undone, by a call without a result"),
+    }
 }
 
 impl UndoError {
@@ -221,23 +233,13 @@ impl UndoStore {
     /// Records how the call `call` of `tool` is taken back, and gives the id of the record: that of the call, or, where
     /// it is taken, with a number behind it.
     ///
-    /// `undoes` is the record that the call itself took back. Records beyond the bounds are removed.
+    /// `undoes` is the record that the call itself took back, `inverse` identifies the inverse tool. Records beyond the
+    /// bounds are removed.
     ///
     /// # Errors
     ///
     /// [`UndoError::TooLarge`], [`UndoError::Io`]. Then nothing is recorded.
-    pub fn record(
-        &self,
-        call: &CallId,
-        tool: &str,
-        undo: &UndoInfo,
-        undoes: Option<&str>,
-    ) -> Result<String, UndoError> {
-        self.record_with(call, tool, undo, undoes, None)
-    }
-
-    /// The same with what identifies the inverse tool.
-    pub(crate) fn record_with(
+    pub(crate) fn record(
         &self,
         call: &CallId,
         tool: &str,

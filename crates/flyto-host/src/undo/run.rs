@@ -9,7 +9,7 @@ use crate::{
     error::CallError,
     host::Host,
     prepared::Prepared,
-    stages::{CallReport, MissingCall, StageResult},
+    stages::{CallReport, MissingCall, ToolRun},
 };
 
 /// An undoing that has begun: its record says so.
@@ -34,7 +34,7 @@ impl UndoStore {
     /// # Errors
     ///
     /// Those of [`find`](Self::find); [`UndoError::AlreadyUndone`] and [`UndoError::Unsure`], where nothing is called;
-    /// [`UndoError::Call`] where the inverse call gave no result; [`UndoError::Io`] where a mark cannot be written. Where
+    /// [`UndoError::Call`] where the inverse call gave no result, with what the record says then; [`UndoError::Io`] where a mark cannot be written. Where
     /// that is the second one, the inverse call was made, and the record says that it has begun.
     pub async fn undo(
         &self,
@@ -44,20 +44,18 @@ impl UndoStore {
     ) -> Result<ToolResult, UndoError> {
         let undoing = self.begin(id, ctx.id())?;
         let id = undoing.record.id.clone();
-        let result = match undoing.prepare(host) {
+        let (result, state) = match undoing.prepare(host) {
             Ok(call) => {
                 let report = call.run_reported(ctx).await;
-                undoing.finish_reported(&report)?;
-                report.result
+                let state = undoing.finish(&report)?;
+                (report.result, state)
             }
             Err(err) => {
-                undoing.missing(host, ctx, &err).await;
-                let result = Err(err);
-                undoing.finish(&result)?;
-                result
+                let state = undoing.missing(host, ctx, &err).await?;
+                (Err(err), state)
             }
         };
-        result.map_err(|source| UndoError::Call { id, source })
+        result.map_err(|err| UndoError::Call { id, state, source: Box::new(err) })
     }
 
     /// Marks a call: from now on it may have been undone, by the call `by`. Of several processes that begin at the same
@@ -118,7 +116,7 @@ impl Undoing {
     /// # Errors
     ///
     /// The inverse tool is not there any more, may not be used, or is [another one](super::InverseTool) than the record
-    /// names. [`finish`](Self::finish) takes the error.
+    /// names. [`missing`](Self::missing) takes the error.
     pub fn prepare(&self, host: &Host) -> Result<Prepared, CallError> {
         let undo = &self.record.undo;
         let call = host.prepare(&undo.tool, Input::from_value(undo.input.clone()))?;
@@ -128,34 +126,33 @@ impl Undoing {
         Ok(call.undoing(&self.record.id))
     }
 
-    /// Tells the stages of the host that [`prepare`](Self::prepare) found no inverse tool, so that the log has the call.
-    pub async fn missing(&self, host: &Host, ctx: &CallContext, err: &CallError) {
-        let undo = &self.record.undo;
-        let input = Input::from_value(undo.input.clone());
-        let call = MissingCall::new(&undo.tool, ctx, err).input(&input).undoing(&self.record.id);
-        host.missing(call).await;
-    }
-
-    /// Records what came of the inverse call, and gives what the record says now.
-    ///
-    /// # Errors
-    ///
-    /// [`UndoError::Io`] where it cannot be written. Then the record goes on to say that the undoing has begun.
-    pub fn finish(self, end: &StageResult) -> Result<UndoState, UndoError> {
-        self.finish_with(effect(end))
-    }
-
-    /// The same by the report of the inverse call: one that was cancelled or timed out before it came to its tool has done
-    /// nothing.
+    /// Ends an undoing of which [`prepare`](Self::prepare) found no inverse tool: the record is as it was, and the stages of
+    /// the host are told, so that the log has the call.
     ///
     /// # Errors
     ///
     /// Those of [`finish`](Self::finish).
-    pub fn finish_reported(self, report: &CallReport) -> Result<UndoState, UndoError> {
-        self.finish_with(match &report.ended_in {
-            Some(_) => Effect::None,
-            None => effect(&report.result),
-        })
+    pub async fn missing(
+        self,
+        host: &Host,
+        ctx: &CallContext,
+        err: &CallError,
+    ) -> Result<UndoState, UndoError> {
+        let undo = &self.record.undo;
+        let input = Input::from_value(undo.input.clone());
+        let call = MissingCall::new(&undo.tool, ctx, err).input(&input).undoing(&self.record.id);
+        host.missing(call).await;
+        self.finish_with(Effect::None)
+    }
+
+    /// Records what came of the inverse call, and gives what the record says now. What counts is what the tool did, also
+    /// where a later stage withheld its result.
+    ///
+    /// # Errors
+    ///
+    /// [`UndoError::Io`] where it cannot be written. Then the record goes on to say that the undoing has begun.
+    pub fn finish(self, report: &CallReport) -> Result<UndoState, UndoError> {
+        self.finish_with(effect(report))
     }
 
     fn finish_with(self, effect: Effect) -> Result<UndoState, UndoError> {
@@ -180,23 +177,33 @@ enum Effect {
     Unknown(String),
 }
 
-fn effect(end: &StageResult) -> Effect {
-    match end {
-        Ok(result) => match &result.failure {
-            None => Effect::Done,
-            Some(
-                Failure::BadInput
-                | Failure::Denied
-                | Failure::Environment { .. }
-                | Failure::NotStarted
-                | Failure::ExitCode { .. }
-                | Failure::Reported { .. },
-            ) => Effect::None,
-            Some(failure) => Effect::Unknown(failure.to_string()),
-        },
-        Err(CallError::Tool(err)) if err.kind() == ToolErrorKind::Internal => {
-            Effect::Unknown(err.to_string())
+fn effect(report: &CallReport) -> Effect {
+    match (&report.tool_run, &report.result) {
+        (ToolRun::Ended { failure }, _) => of_failure(failure.as_ref()),
+        (ToolRun::NotTried { kind: ToolErrorKind::Internal, why }, _) => {
+            Effect::Unknown(why.clone())
         }
-        Err(_) => Effect::None,
+        (ToolRun::NotTried { .. }, _) => Effect::None,
+        (ToolRun::Begun, _) => Effect::Unknown("how its tool ended is not known".to_owned()),
+        // A stage of the host's own answered in place of the tool.
+        (ToolRun::NotReached, Ok(result)) if report.ended_in.is_none() => {
+            of_failure(result.failure.as_ref())
+        }
+        (ToolRun::NotReached, _) => Effect::None,
+    }
+}
+
+fn of_failure(failure: Option<&Failure>) -> Effect {
+    match failure {
+        None => Effect::Done,
+        Some(
+            Failure::BadInput
+            | Failure::Denied
+            | Failure::Environment { .. }
+            | Failure::NotStarted
+            | Failure::ExitCode { .. }
+            | Failure::Reported { .. },
+        ) => Effect::None,
+        Some(failure) => Effect::Unknown(failure.to_string()),
     }
 }

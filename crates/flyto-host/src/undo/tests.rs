@@ -21,7 +21,7 @@ impl World {
     fn record(&self, call: &str) -> String {
         let call = CallId::new(call).expect("printable");
         let undo = UndoInfo::new("remove a", "rm", json!({"path": call.as_str()}));
-        self.store.record(&call, "p:make", &undo, None).expect("recorded")
+        self.store.record(&call, "p:make", &undo, None, None).expect("recorded")
     }
 
     /// The only file but for the lock.
@@ -62,7 +62,7 @@ fn a_process_that_keeps_the_lock_keeps_no_call() {
     lock.lock().expect("free");
     let undo = UndoInfo::new("remove a", "rm", json!({}));
     let call = CallId::new("call-2").expect("printable");
-    let err = world.store.record(&call, "p:make", &undo, None).expect_err("it is locked");
+    let err = world.store.record(&call, "p:make", &undo, None, None).expect_err("it is locked");
     let UndoError::Io { source, .. } = err else { panic!("{err:?}") };
     assert_eq!(source.to_string(), "another process has held the lock for 2s");
     drop(lock);
@@ -107,7 +107,7 @@ fn a_record_that_is_too_large_is_none() {
     let world = world();
     let call = CallId::new("a").expect("printable");
     let undo = UndoInfo::new("x", "rm", json!("x".repeat(2 << 20)));
-    let err = world.store.record(&call, "t", &undo, None).expect_err("too large");
+    let err = world.store.record(&call, "t", &undo, None, None).expect_err("too large");
     assert!(matches!(err, UndoError::TooLarge { bytes } if bytes > 2 << 20), "{err}");
     assert!(world.ids().is_empty());
 }

@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     fs,
+    path::PathBuf,
     sync::{Arc, Mutex},
 };
 
@@ -10,7 +11,7 @@ use async_trait::async_trait;
 use flyto_audit::Reader;
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Host, HostBuilder,
+    CallError, Host, HostBuilder, OutputGuard,
     stages::{Answer, CallReport, CheckpointHandler, Question, names},
     undo::{UndoError, UndoState, UndoStore},
 };
@@ -99,6 +100,14 @@ impl Notes {
 
     async fn undo(&self, id: &str) -> Result<ToolResult, UndoError> {
         self.store.undo(&self.host, id, &CallContext::new()).await
+    }
+
+    /// The file of the only record.
+    fn record_file(&self) -> PathBuf {
+        let entries =
+            fs::read_dir(self.store.dir()).expect("listed").map(|it| it.expect("there").path());
+        let mut files = entries.filter(|it| it.extension().is_some_and(|it| it == "json"));
+        files.next().expect("a record")
     }
 
     fn state(&self, id: &str) -> UndoState {
@@ -209,6 +218,32 @@ async fn a_call_is_undone_once() {
 }
 
 #[tokio::test]
+async fn an_undoing_whose_result_is_withheld_is_one() {
+    let mut world = World::new();
+    world.config.output_guard = Some(OutputGuard::Refuse);
+    let notes = Notes::of(world, |it, store| it.undo_store(store));
+    let id = notes.make("a").await;
+    // The text of the inverse call has what looks like a token.
+    let record = notes.store.find(&id).expect("a record");
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let named = fs::read_to_string(notes.record_file()).expect("a record");
+    let named = named.replace(r#""name": "a""#, &format!(r#""name": "{token}""#));
+    fs::write(notes.record_file(), named).expect("written");
+    assert_eq!(record.state, UndoState::Open);
+
+    let err = notes.undo(&id).await.expect_err("withheld");
+    let UndoError::Call { state, source, .. } = &err else { panic!("{err:?}") };
+    let CallError::Refused(refusal) = &**source else { panic!("{err:?}") };
+    assert_eq!(refusal.stage, names::OUTPUT_GUARD);
+    assert!(matches!(state, UndoState::Undone { .. }), "{state:?}");
+    assert_eq!(err.to_string(), format!("the call {id:?} was undone, by a call without a result"));
+    assert!(matches!(notes.state(&id), UndoState::Undone { .. }), "{:?}", notes.state(&id));
+    let again = notes.undo(&id).await.expect_err("undone already");
+    assert!(matches!(again, UndoError::AlreadyUndone { .. }), "{again}");
+    assert_eq!(notes.done(), format!("make a, remove {token}"));
+}
+
+#[tokio::test]
 async fn several_calls_are_undone_in_the_reverse_of_their_order() {
     let notes = Notes::new();
     for name in ["a", "b", "c"] {
@@ -248,9 +283,8 @@ async fn an_undoing_that_is_refused_leaves_the_call_as_it_was() {
     let id = notes.make("a").await;
     for _ in 0..2 {
         let err = notes.undo(&id).await.expect_err("denied");
-        let UndoError::Call { source: CallError::Refused(refusal), .. } = err else {
-            panic!("{err:?}")
-        };
+        let UndoError::Call { source, .. } = err else { panic!("{err:?}") };
+        let CallError::Refused(refusal) = *source else { panic!("{source:?}") };
         assert_eq!(refusal.stage, names::PERMISSION);
         assert_eq!(notes.state(&id), UndoState::Open);
     }
