@@ -165,6 +165,8 @@ pub(crate) enum Cue {
     Stdin,
     /// Something that turns text round.
     Reversal,
+    /// A program that turns text round, where it is a word of its own.
+    Command,
     /// Something that puts words together.
     Print,
 }
@@ -197,11 +199,8 @@ const CUES: &[(&str, Cue)] = &[
     ("password-stdin", Cue::Stdin),
     ("token-stdin", Cue::Stdin),
     ("--with-token", Cue::Stdin),
-    ("rev ", Cue::Reversal),
-    ("rev)", Cue::Reversal),
-    ("rev\n", Cue::Reversal),
-    ("|rev", Cue::Reversal),
-    ("tac ", Cue::Reversal),
+    ("rev", Cue::Command),
+    ("tac", Cue::Command),
     ("[::-1]", Cue::Reversal),
     ("reverse", Cue::Reversal),
     ("printf ", Cue::Print),

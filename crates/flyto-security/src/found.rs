@@ -75,8 +75,10 @@ pub enum View {
     /// Behind percent-encoding (RFC 3986, section 2.1).
     /// Of ASCII characters; others stay encoded.
     Percent,
-    /// Behind the escapes of JSON, C or a shell: `\u0067`, `\x67`, `\147`.
+    /// Behind the escapes of JSON, C, a shell or other languages: `\u0067`, `\u{67}`, `\x67`, `\147`.
     Escapes,
+    /// Behind the numeric character references of HTML and XML: `&#103;`, `&#x67;`.
+    References,
     /// In parts that the text joins: `$A$B` of shell variables, `"a" + "b"`, `'a''b'`, words of a shell such as `a'b'c` and
     /// `a\b`, also over an escaped line end, and what `printf '%s%s' a b` prints.
     /// A match has a copy for each part, so that a redacted text holds none of them.
@@ -85,7 +87,8 @@ pub enum View {
     /// Each run of characters that tokens are made of is read from its end; the text has to hold
     /// `rev`, `tac`, `reverse` or `[::-1]`.
     Reversed,
-    /// As a terminal shows it: without control sequences (ECMA-48) and NUL bytes, which may stand within a token.
+    /// As a terminal shows it: without control sequences (ECMA-48), control characters and characters without a width (U+200B
+    /// and the like), which may stand within a token; also with what a backspace takes away.
     /// A match has the span of all its parts, with what stands between them.
     Displayed,
 }
@@ -102,6 +105,7 @@ impl View {
             Self::Hex => "hex",
             Self::Percent => "percent",
             Self::Escapes => "escapes",
+            Self::References => "references",
             Self::Joined => "joined",
             Self::Reversed => "reversed",
             Self::Displayed => "displayed",

@@ -70,6 +70,9 @@ fn a_hidden_token_is_found_by_its_view() {
     let hex: String = token.bytes().map(|it| format!("{it:02x}")).collect();
     let escaped: String = token.bytes().map(|it| format!("\\x{it:02x}")).collect();
     let percent: String = token.bytes().map(|it| format!("%{it:02X}")).collect();
+    let braced: String = token.bytes().map(|it| format!("\\u{{{it:x}}}")).collect();
+    let decimal: String = token.bytes().map(|it| format!("&#{it};")).collect();
+    let references: String = token.bytes().map(|it| format!("&#x{it:02x};")).collect();
     let base64 = |bytes: &[u8]| {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(bytes)
@@ -92,6 +95,14 @@ fn a_hidden_token_is_found_by_its_view() {
         format!("{a}\0{b}"),
         token.chars().flat_map(|it| [it, '\0']).collect(),
         format!("printf \x1b[1m{hex}\x1b[m"),
+        format!("echo {reversed} | rev"),
+        format!("echo {reversed} | tac -rs ."),
+        format!("const T: &str = \"{braced}\";"),
+        format!("<p>{decimal}</p>"),
+        format!("<a title='{references}'>"),
+        format!("{a}\u{200b}{b}"),
+        format!("{a}\x08{b}"),
+        token.chars().flat_map(|it| [it, '\x08', it]).collect(),
     ] {
         let found = scan(&text);
         let best = found.iter().max_by_key(|it| it.tier).expect("something is found");
@@ -116,7 +127,15 @@ fn a_hidden_token_is_found_by_its_view() {
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
-        line 1: GitHub token (github-token, block, hex): ghp_… (40 characters)"#]]
+        line 1: GitHub token (github-token, block, hex): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, reversed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, reversed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, escapes): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)"#]]
     .assert_eq(&shown.join("\n"));
 }
 

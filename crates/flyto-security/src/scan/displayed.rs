@@ -1,8 +1,8 @@
-//! Secrets that control sequences of a terminal, or NUL bytes, part: `ESC [ m` in the middle of a token, as `grep --color`
-//! writes it, or each second byte of UTF-16.
+//! Secrets that are parted by what has no place on a screen: `ESC [ m` in the middle of a token, as `grep --color` writes it,
+//! each second byte of UTF-16, a control character, a space without a width.
 //!
-//! The text is scanned once more without them, and only where it has any. Sequences are left out and not carried out: what
-//! a cursor movement or a backspace would overwrite is not known.
+//! The text is scanned once more without them, and only where it has any; and again with what backspaces take away, where it
+//! has any. Other sequences are left out and not carried out: what a cursor movement would overwrite is not known.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -10,9 +10,19 @@ use super::{Piece, Scan};
 use crate::{ScanError, View};
 
 const ESC: u8 = 0x1b;
+const BACKSPACE: u8 = 8;
 
 /// The longest string of a control sequence, such as the address of a link (OSC 8): 4 KiB. Of a longer one, the text stays.
 const MAX_STRING_BYTES: usize = 4096;
+
+/// What a backspace does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backspace {
+    /// Nothing: it is left out.
+    LeftOut,
+    /// It takes the character before it away.
+    Erases,
+}
 
 /// The parts of a text that are shown.
 #[derive(Default)]
@@ -23,20 +33,34 @@ struct Displayed {
 }
 
 impl Displayed {
-    /// The text without sequences and NUL bytes; `None` where it has none of them.
-    fn of(content: &[u8]) -> Option<Self> {
-        memchr::memchr2(ESC, 0, content)?;
+    /// The text without what has no place on a screen; `None` where it has nothing of that kind.
+    fn of(content: &[u8], backspace: Backspace) -> Option<Self> {
+        let mut at = next_mark(content, 0)?;
         let mut res = Self::default();
         let mut done = 0;
-        for at in memchr::memchr2_iter(ESC, 0, content) {
-            // Within a string that was left out.
-            if at >= done {
-                res.push(content, done..at);
-                done = at + len(&content[at..]);
+        loop {
+            res.push(content, done..at);
+            let n = len(&content[at..]);
+            if content[at] == BACKSPACE && backspace == Backspace::Erases {
+                res.pop();
+            }
+            done = at + n;
+            match next_mark(content, done) {
+                Some(next) => at = next,
+                None => break,
             }
         }
         res.push(content, done..content.len());
         Some(res)
+    }
+
+    /// Takes the last character away, but not the end of a line.
+    fn pop(&mut self) {
+        if self.text.last().is_none_or(|it| *it == b'\n') {
+            return;
+        }
+        while self.text.pop().is_some_and(|it| it & 0b1100_0000 == 0b1000_0000) {}
+        self.parts.truncate(self.parts.partition_point(|(start, _)| *start < self.text.len()));
     }
 
     fn push(&mut self, content: &[u8], part: Range<usize>) {
@@ -56,7 +80,15 @@ impl Displayed {
 impl Scan<'_> {
     /// Looks at the content as a terminal shows it. What was found already is not found again.
     pub(super) fn displayed(&mut self, content: &[u8]) -> Result<(), ScanError> {
-        let Some(displayed) = Displayed::of(content) else { return Ok(()) };
+        self.displayed_with(content, Backspace::LeftOut)?;
+        if memchr::memchr(BACKSPACE, content).is_some() {
+            self.displayed_with(content, Backspace::Erases)?;
+        }
+        Ok(())
+    }
+
+    fn displayed_with(&mut self, content: &[u8], backspace: Backspace) -> Result<(), ScanError> {
+        let Some(displayed) = Displayed::of(content, backspace) else { return Ok(()) };
         let n_before = self.found.len();
         let text = &displayed.text;
         self.look_at(&Piece { text, view: View::Displayed, outer: None, depth: 1 })?;
@@ -74,8 +106,50 @@ impl Scan<'_> {
     }
 }
 
-/// How long the sequence is with which `text` begins (ECMA-48, section 5.4 and 8.3): 1 for a NUL, and for an ESC that begins
-/// none.
+/// Which bytes a mark begins with: control characters but for tab and ends of lines, and the first bytes of characters
+/// without a width in UTF-8.
+const BEGINS_MARK: [bool; 256] = {
+    let mut res = [false; 256];
+    let mut it = 0;
+    while it < 0x20 {
+        res[it] = !matches!(it as u8, b'\t' | b'\n' | b'\r');
+        it += 1;
+    }
+    res[0x7f] = true;
+    res[0xc2] = true;
+    res[0xe1] = true;
+    res[0xe2] = true;
+    res[0xef] = true;
+    res
+};
+
+/// Where the next sequence or character is, from `from` on, that has no place on a screen.
+fn next_mark(content: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        from += plain_bytes(content.get(from..)?);
+        let rest = &content[from..];
+        let at = from + rest.iter().position(|it| BEGINS_MARK[usize::from(*it)])?;
+        if len(&content[at..]) > 0 {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// How many bytes at the start are printable ASCII, tabs and ends of lines: a multiple of 64. The compiler makes vector
+/// instructions of it.
+fn plain_bytes(text: &[u8]) -> usize {
+    const CHUNK: usize = 64;
+    let is_other = |it: u8| {
+        let is_control = (it < 0x20) & (it != b'\t') & (it != b'\n') & (it != b'\r');
+        u8::from(is_control | (it >= 0x7f))
+    };
+    let is_plain = |chunk: &&[u8]| chunk.iter().fold(0, |any, it| any | is_other(*it)) == 0;
+    text.chunks_exact(CHUNK).take_while(is_plain).count() * CHUNK
+}
+
+/// How long the mark is with which `text` begins: a sequence (ECMA-48, section 5.4 and 8.3), 1 for a control character and
+/// for an ESC that begins no sequence, the bytes of a character without a width; 0 for any other.
 fn len(text: &[u8]) -> usize {
     let run = |from: usize, part: std::ops::RangeInclusive<u8>| {
         from + text[from..].iter().take_while(|it| part.contains(it)).count()
@@ -102,6 +176,14 @@ fn len(text: &[u8]) -> usize {
             let at = run(1, b' '..=b'/');
             if ends(at, b'0'..=b'~') { at + 1 } else { at }
         }
+        // The soft hyphen.
+        [0xc2, 0xad, ..] => 2,
+        // U+180E, U+200B to U+200F, U+202A to U+202E, U+2060 to U+2064, U+FEFF.
+        [0xe1, 0xa0, 0x8e, ..]
+        | [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
+        | [0xe2, 0x81, 0xa0..=0xa4, ..]
+        | [0xef, 0xbb, 0xbf, ..] => 3,
+        [0x80..=0xff, ..] | [] => 0,
         _ => 1,
     }
 }
@@ -112,7 +194,7 @@ mod tests {
 
     #[track_caller]
     fn check(content: &str, expect: Option<&str>) {
-        let displayed = Displayed::of(content.as_bytes());
+        let displayed = Displayed::of(content.as_bytes(), Backspace::LeftOut);
         let text = displayed.map(|it| String::from_utf8(it.text).expect("only ASCII is left out"));
         assert_eq!(text.as_deref(), expect, "{content:?}");
     }
@@ -121,6 +203,14 @@ mod tests {
     fn a_text_is_as_a_terminal_shows_it() {
         check("plain", None);
         check("a\0b\0", Some("ab"));
+        check("a\u{200b}b\u{feff}c\u{ad}d\u{2060}", Some("abcd"));
+        check("a\x08b\x7fc\x01", Some("abc"));
+        check("\u{201c}a\u{2014}b\u{201d}\u{a9}\t\r\n", None);
+        for n in [63, 64, 65, 127, 128, 200] {
+            let plain = "x".repeat(n);
+            check(&plain, None);
+            check(&format!("{plain}\x08y"), Some(&format!("{plain}y")));
+        }
         check("\x1b[01;31m\x1b[Kab\x1b[m\x1b[Kcd", Some("abcd"));
         check("a\x1b[38:2::1:2:3mb\x1b[?25lc\x1b[0 qd", Some("abcd"));
         check("a\x1b(Bb\x1b=c\x1b7d", Some("abcd"));
@@ -131,13 +221,28 @@ mod tests {
         check("a\x1b]0;b", Some("a0;b"));
         check("a\x1b\x1b[mb\x1b\u{e9}", Some("ab\u{e9}"));
         let long = format!("a\x1b]{}\x07b", "x".repeat(MAX_STRING_BYTES));
-        check(&long, Some(&format!("a{}\x07b", "x".repeat(MAX_STRING_BYTES))));
+        check(&long, Some(&format!("a{}b", "x".repeat(MAX_STRING_BYTES))));
+    }
+
+    #[test]
+    fn a_backspace_takes_a_character_away() {
+        for (content, expect) in [
+            ("ab\x08c", "ac"),
+            ("\x08a\n\x08b", "a\nb"),
+            ("g\x08gh\x08h", "gh"),
+            ("a\u{e9}\x08\x08\x08b", "b"),
+        ] {
+            let displayed =
+                Displayed::of(content.as_bytes(), Backspace::Erases).expect("it has one");
+            assert_eq!(displayed.text, expect.as_bytes(), "{content:?}");
+        }
     }
 
     #[test]
     fn each_byte_has_its_place() {
-        let content = b"\x1b[ma\0b\x1b[31mcd";
-        let displayed = Displayed::of(content).expect("it has sequences");
+        let content = "\x1b[ma\0b\x1b[31mcde\u{e9}\x08\x08f\u{e8}\u{200b}g".as_bytes();
+        let displayed = Displayed::of(content, Backspace::Erases).expect("it has sequences");
+        assert_eq!(displayed.text, "abcdf\u{e8}g".as_bytes());
         for (at, it) in displayed.text.iter().enumerate() {
             assert_eq!(content[displayed.source(at)], *it, "{at}");
         }

@@ -182,6 +182,7 @@ impl<'g> Scan<'g> {
                 Cue::Option => self.option(piece, at),
                 Cue::Stdin => self.stdin(piece, at),
                 Cue::Reversal => res.reverses = true,
+                Cue::Command => res.reverses |= is_command(piece.text, at),
                 Cue::Print => res.prints = true,
             }
         }
@@ -214,6 +215,13 @@ impl<'g> Scan<'g> {
         let it = SecretMatch::new(rule, label, tier, span, bytes, fingerprint);
         self.found.push(it.in_view(piece.view).with_variable(variable));
     }
+}
+
+/// Whether a word may be a command: `rev` of `| rev`, `/usr/bin/rev;` and `$(rev)`, and not of `rev-parse` and `prev`.
+fn is_command(text: &[u8], at: Range<usize>) -> bool {
+    let is_part = |it: &u8| !it.is_ascii() || it.is_ascii_alphanumeric() || b"_-.:=".contains(it);
+    let before = at.start.checked_sub(1).and_then(|it| text.get(it));
+    !before.is_some_and(is_part) && !text.get(at.end).is_some_and(is_part)
 }
 
 /// A finding with the texts of its format.

@@ -28,6 +28,9 @@ const MIN_ENCODED_BYTES: usize = 16;
 /// Lines of encoded text that go on in the next line have at least so many characters.
 const MIN_LINE_BYTES: usize = 60;
 
+/// The most digits of `\u{…}` and `&#…;` that are read.
+const MAX_DIGITS: usize = 8;
+
 /// How far the word around an escape reaches to each side.
 const MAX_WORD_BYTES: usize = 2048;
 
@@ -98,7 +101,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\x3d`, `\075`.
+    /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\u{3d}`, `\x3d`, `\075`, `&#61;`.
     ///
     /// Each word is decoded once, for the kind of its first escape; what is shorter than 8 bytes
     /// then is left. Gives the backslashes that stand within words of the content, which a shell leaves out.
@@ -106,7 +109,7 @@ impl Scan<'_> {
         let text = piece.text;
         let mut done = 0;
         let mut seams = Vec::new();
-        for at in memchr::memchr2_iter(b'%', b'\\', text) {
+        for at in memchr::memchr3_iter(b'%', b'\\', b'&', text) {
             if piece.depth == 0 && text[at] == b'\\' && is_seam(text, at) {
                 seams.push(at);
             }
@@ -215,13 +218,32 @@ fn escape_at(text: &[u8], at: usize) -> Option<(View, usize, u8)> {
             .iter()
             .try_fold(0, |sum: u32, it| Some(sum * radix + char::from(*it).to_digit(radix)?))
     };
+    // As many digits as there are, with what must stand behind them.
+    let closed = |from: usize, radix: u32, close: u8| {
+        let rest = text.get(at + from..)?;
+        let rest = &rest[..rest.len().min(MAX_DIGITS + 1)];
+        let n = rest.iter().position(|it| *it == close).filter(|it| *it > 0)?;
+        Some((from + n + 1, digits(from, n, radix)?))
+    };
     let ascii = |it: u32| u8::try_from(it).ok().filter(u8::is_ascii);
-    match (text[at], text.get(at + 1)?) {
-        (b'%', _) => Some((View::Percent, 3, ascii(digits(1, 2, 16)?)?)),
-        (b'\\', b'u') => Some((View::Escapes, 6, ascii(digits(2, 4, 16)?)?)),
-        (b'\\', b'x') => Some((View::Escapes, 4, ascii(digits(2, 2, 16)?)?)),
-        (b'\\', b'0'..=b'3') => Some((View::Escapes, 4, ascii(digits(1, 3, 8)?)?)),
-        (b'\\', b'/') => Some((View::Escapes, 2, b'/')),
+    match (text[at], text.get(at + 1)?, text.get(at + 2)) {
+        (b'%', ..) => Some((View::Percent, 3, ascii(digits(1, 2, 16)?)?)),
+        (b'\\', b'u' | b'x', Some(b'{')) => {
+            let (len, it) = closed(3, 16, b'}')?;
+            Some((View::Escapes, len, ascii(it)?))
+        }
+        (b'\\', b'u', _) => Some((View::Escapes, 6, ascii(digits(2, 4, 16)?)?)),
+        (b'\\', b'x', _) => Some((View::Escapes, 4, ascii(digits(2, 2, 16)?)?)),
+        (b'\\', b'0'..=b'3', _) => Some((View::Escapes, 4, ascii(digits(1, 3, 8)?)?)),
+        (b'\\', b'/', _) => Some((View::Escapes, 2, b'/')),
+        (b'&', b'#', Some(b'x' | b'X')) => {
+            let (len, it) = closed(3, 16, b';')?;
+            Some((View::References, len, ascii(it)?))
+        }
+        (b'&', b'#', _) => {
+            let (len, it) = closed(2, 10, b';')?;
+            Some((View::References, len, ascii(it)?))
+        }
         _ => None,
     }
 }
@@ -233,7 +255,7 @@ fn word_around(text: &[u8], at: usize, from: usize, view: View) -> Range<usize> 
     let is_end = |it: &u8| {
         *it <= b' '
             || matches!(it, b'"' | b'\'' | b'`')
-            || (view == View::Escapes && matches!(it, b'<' | b'>'))
+            || (view != View::Percent && matches!(it, b'<' | b'>'))
     };
     let first = from.max(at.saturating_sub(MAX_WORD_BYTES));
     let start = text[first..at].iter().rposition(is_end).map_or(first, |it| first + it + 1);
