@@ -10,18 +10,12 @@
 //! [`drive`](crate::drive), one read at a time. Memory is bounded by [`Capture::limit_bytes`] and
 //! one read; the file by [`Capture::spill_limit_bytes`].
 
-use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
-    ops::Range,
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::{io, ops::Range, path::PathBuf};
 
 use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::{Capture, Captured, SkippedBytes, outcome::Spill};
+use crate::{Capture, Captured, SkippedBytes, SpillBounds, outcome::Spill, spill_file::SpillFile};
 
 /// Bytes asked for in one read: 256 KiB, what the local backend makes of the pipe of a long stream. A
 /// read that does not fill its buffer tells the event loop that the pipe is empty, which saves a
@@ -76,31 +70,11 @@ enum SpillState {
     /// No file was asked for.
     Off,
     /// Everything is in memory still.
-    Waiting { path: PathBuf, limit_bytes: u64 },
+    Waiting { path: PathBuf, limit_bytes: u64, bounds: Option<SpillBounds> },
     /// `room_bytes` more may be written.
     Writing { file: SpillFile, room_bytes: u64 },
     /// The file is removed; the error is told with the captured stream.
     Failed { path: PathBuf, error: io::Error },
-}
-
-/// A file that is removed unless it holds a whole stream in the end: a part under the name of the
-/// whole would mislead, and one that is not reported would stay for ever.
-///
-/// Dropped with a call that is dropped, so that no part of a stream stays.
-#[derive(Debug)]
-struct SpillFile {
-    path: PathBuf,
-    file: File,
-    is_whole: bool,
-}
-
-impl Drop for SpillFile {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            // Where even that fails no reader is left.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 impl Recorder {
@@ -121,6 +95,7 @@ impl Recorder {
                 Some(path) => SpillState::Waiting {
                     path: path.clone(),
                     limit_bytes: capture.spill_limit_bytes,
+                    bounds: capture.spill_bounds,
                 },
                 None => SpillState::Off,
             },
@@ -217,16 +192,10 @@ impl Recorder {
     ///
     /// An error is kept in the state.
     fn start_spill(&mut self) {
-        let SpillState::Waiting { path, limit_bytes } = &mut self.spill else { return };
-        let (path, room_bytes) = (std::mem::take(path), *limit_bytes);
-        self.spill = match create_private(&path) {
-            Ok(file) => {
-                // Tells a process that makes room in the directory that the file is still written; the kernel releases
-                // it with ours. Where the file system has no locks, the file has its age.
-                let _ = file.try_lock();
-                let file = SpillFile { path, file, is_whole: false };
-                SpillState::Writing { file, room_bytes }
-            }
+        let SpillState::Waiting { path, limit_bytes, bounds } = &mut self.spill else { return };
+        let (path, room_bytes, bounds) = (std::mem::take(path), *limit_bytes, *bounds);
+        self.spill = match SpillFile::create(&path, bounds) {
+            Ok(file) => SpillState::Writing { file, room_bytes },
             Err(error) => SpillState::Failed { path, error },
         };
         self.spill.append(&self.head);
@@ -263,10 +232,8 @@ impl Recorder {
         let spill = match self.spill {
             SpillState::Off | SpillState::Waiting { .. } => None,
             SpillState::Writing { mut file, .. } => {
-                file.is_whole = true;
-                // Its age is counted from here, whenever the program wrote last.
-                let _ = file.file.set_modified(SystemTime::now());
-                Some(Spill { path: file.path.clone(), error: None })
+                let error = file.end().err();
+                Some(Spill { path: file.path().to_owned(), error })
             }
             SpillState::Failed { path, error } => Some(Spill { path, error: Some(error) }),
         };
@@ -279,7 +246,7 @@ impl SpillState {
     fn give_up(&mut self) {
         let path = match self {
             Self::Waiting { path, .. } => std::mem::take(path),
-            Self::Writing { file, .. } => file.path.clone(),
+            Self::Writing { file, .. } => file.path().to_owned(),
             Self::Off | Self::Failed { .. } => return,
         };
         let error = io::Error::other("the backend left out a part of the stream");
@@ -291,44 +258,21 @@ impl SpillState {
     }
 
     /// Does nothing in every state but `Writing`. A file that would pass its limit is an error
-    /// ([`io::ErrorKind::FileTooLarge`]), and is removed.
+    /// ([`io::ErrorKind::FileTooLarge`]), as is one for which its directory has no room, and is removed.
     fn append(&mut self, bytes: &[u8]) {
         let Self::Writing { file, room_bytes } = self else { return };
         let res = match room_bytes.checked_sub(bytes.len() as u64) {
             Some(left) => {
                 *room_bytes = left;
-                file.file.write_all(bytes)
+                file.append(bytes)
             }
             None => Err(io::ErrorKind::FileTooLarge.into()),
         };
         if let Err(error) = res {
-            let path = file.path.clone();
+            let path = file.path().to_owned();
             *self = Self::Failed { path, error };
         }
     }
-}
-
-/// A new file that only its owner can read, with the directories above it.
-///
-/// # Errors
-///
-/// [`io::ErrorKind::AlreadyExists`] where something has the path, so that no file of another
-/// purpose is overwritten; else those of the system.
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut dirs = DirBuilder::new();
-    dirs.recursive(true);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        dirs.mode(0o700);
-        options.mode(0o600);
-    }
-    if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        dirs.create(dir)?;
-    }
-    options.open(path)
 }
 
 /// Appends one read of at most `wanted` bytes to `buffer`, which grows as needed up to `limit`.
@@ -358,6 +302,11 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::{self, File},
+        time::SystemTime,
+    };
+
     use proptest::prelude::*;
 
     use super::*;
@@ -469,6 +418,52 @@ mod tests {
             prop_assert_eq!(captured.tail.len() as u64, tail.min(after.len() as u64));
             prop_assert!(!captured.is_complete());
         }
+    }
+
+    #[test]
+    fn all_files_of_a_directory_have_a_bound() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bounds = SpillBounds::new(1000).least_age(std::time::Duration::from_secs(60));
+        let mut kept = Vec::new();
+        for name in ["a", "b", "c"] {
+            let capture = Capture::limit(4).spill_to(dir.path().join(name));
+            let captured = record(&[b'x'; 400], 7, &capture.spill_within(Some(bounds)));
+            assert_eq!((captured.bytes().len(), captured.total_bytes), (4, 400));
+            kept.push(captured.spill.expect("asked for").error.map(|it| it.kind()));
+        }
+        assert_eq!(kept, [None, None, Some(io::ErrorKind::QuotaExceeded)]);
+        let lengths: Vec<_> =
+            ["a", "b"].map(|it| fs::metadata(dir.path().join(it)).expect("kept").len()).into();
+        assert_eq!(lengths, [400, 400]);
+        assert!(!dir.path().join("c").exists());
+    }
+
+    #[test]
+    fn files_that_are_written_at_once_share_the_bound() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bounds = SpillBounds::new(1000).least_age(std::time::Duration::from_secs(60));
+        let mut writers: Vec<_> = ["a", "b", "c"]
+            .map(|it| Capture::limit(4).spill_to(dir.path().join(it)).spill_within(Some(bounds)))
+            .iter()
+            .map(Recorder::new)
+            .collect();
+        let none = SkippedBytes::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let total = || -> u64 {
+            let files = fs::read_dir(dir.path()).expect("listed").map(|it| it.expect("there"));
+            files.map(|it| it.metadata().expect("there").len()).sum()
+        };
+        for _ in 0..50 {
+            for writer in &mut writers {
+                let mut piece = &[b'x'; 10][..];
+                runtime.block_on(writer.read_from(&mut piece, &none)).expect("memory");
+                assert!(total() <= 1000);
+            }
+        }
+        let kept = writers.into_iter().map(Recorder::finish);
+        let kept: Vec<_> = kept.filter(|it| it.whole().is_some()).collect();
+        assert_eq!(kept.len(), 2);
+        assert_eq!(total(), kept.iter().map(|it| it.total_bytes).sum::<u64>());
     }
 
     #[test]

@@ -20,6 +20,8 @@ mod handle; // `ExecEnv`
 mod process; // programs that stay, with piped streams
 mod ready; // programs that are started before they are asked for
 mod report; // the outcome of a call
+mod spill; // bounds for the files with whole streams
+mod spill_file; // the file with one of them
 
 // the contract with backends,
 mod capability; // what a backend can honour
@@ -81,6 +83,7 @@ pub use crate::{
     signal::Signal,
     skipped::SkippedBytes,
     spec::{DEFAULT_GRACE, Program, Spec, Stdin},
+    spill::{SpillBounds, SpillDir},
     system_secrets::SYSTEM_SECRETS,
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::SpillBounds;
+
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
 pub const DEFAULT_CAPTURE_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -37,6 +39,9 @@ pub struct Capture {
     /// The largest file that is written; default [`DEFAULT_SPILL_BYTES`]. Of a longer stream there
     /// is no file.
     pub spill_limit_bytes: u64,
+    /// What holds for all files in the directory of that file, which are removed where they are old; `None` for no bound.
+    /// Where there is no room, there is no file: [`io::ErrorKind::QuotaExceeded`](std::io::ErrorKind::QuotaExceeded).
+    pub spill_bounds: Option<SpillBounds>,
     /// Whether the backend may leave out bytes that are not kept, and say how many there were
     /// ([`SkippedBytes`](crate::SkippedBytes)). The handle clears it where something reads the whole stream: an observer,
     /// a file, or the count against [`Limits::output_bytes`](crate::Limits::output_bytes).
@@ -54,7 +59,7 @@ impl Capture {
     #[must_use]
     pub fn limit(limit_bytes: u64) -> Self {
         let spill_limit_bytes = DEFAULT_SPILL_BYTES;
-        Self { limit_bytes, spill: None, spill_limit_bytes, may_skip: true }
+        Self { limit_bytes, spill: None, spill_limit_bytes, spill_bounds: None, may_skip: true }
     }
 
     /// How many bytes are kept of the start of the stream and of its end: what a backend that leaves out the rest has to
@@ -73,6 +78,13 @@ impl Capture {
     #[must_use]
     pub fn spill_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.spill = Some(path.into());
+        self
+    }
+
+    /// Keeps all files in the directory of that file within these bounds. The directory must hold nothing else.
+    #[must_use]
+    pub fn spill_within(mut self, bounds: Option<SpillBounds>) -> Self {
+        self.spill_bounds = bounds;
         self
     }
 }

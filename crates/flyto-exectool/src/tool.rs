@@ -11,9 +11,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
     Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, ExecErrorKind, Output,
-    Ready, Spec, Stdin,
+    Ready, Spec, SpillDir, Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, spill_path, tool_error, tool_error_kind};
+use flyto_program::{Ran, Streaming, chain, spilled, tool_error, tool_error_kind};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
     PermissionClass, Preview, Problem, ProblemKind, Tool, ToolError, ToolResult,
@@ -38,7 +38,7 @@ pub struct HostContext {
     /// The directory for stdout and stderr that are too long to be kept in memory. Without one, the middle of
     /// such output is lost. It is made when it is needed; the host
     /// removes the files.
-    pub spill_dir: Option<PathBuf>,
+    pub spill_dir: Option<SpillDir>,
 }
 
 impl HostContext {
@@ -51,7 +51,7 @@ impl HostContext {
 
     /// Sets the directory for long output.
     #[must_use]
-    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn spill_dir(mut self, dir: impl Into<SpillDir>) -> Self {
         self.spill_dir = Some(dir.into());
         self
     }
@@ -94,7 +94,7 @@ pub struct ExecTool {
     env: ExecEnv,
     /// All of a call's spec but the input and the file for long output.
     spec: Spec,
-    spill_dir: Option<PathBuf>,
+    spill_dir: Option<SpillDir>,
 }
 
 impl ExecTool {
@@ -158,10 +158,8 @@ impl ExecTool {
         let spec = self.spec.clone().stdin(stdin);
         match &self.spill_dir {
             Some(dir) => {
-                let capture = || {
-                    let path = spill_path(dir, self.def.name());
-                    Output::Captured(Capture::default().spill_to(path))
-                };
+                let capture =
+                    || Output::Captured(spilled(Capture::default(), dir, self.def.name()));
                 spec.stdout(capture()).stderr(capture())
             }
             None => spec,

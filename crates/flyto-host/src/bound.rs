@@ -15,6 +15,7 @@ use std::{
     time::SystemTime,
 };
 
+use flyto_execenv::SpillBounds;
 use flyto_program::omission_notice;
 use flyto_tools::{CallId, Omitted, ToolResult};
 
@@ -44,6 +45,8 @@ pub(crate) fn bound(
     id: &CallId,
 ) -> ToolResult {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    // As the runner wrote it.
+    let earlier = result.omitted.as_ref().map(omission_notice);
     if let (Some(omitted), Some(dir)) = (&mut result.omitted, dir)
         && omitted.whole.is_none()
         && omitted.not_kept.is_none()
@@ -58,7 +61,7 @@ pub(crate) fn bound(
     let head_end = text.floor_char_boundary(limit - limit / 2);
     let tail_start = text.ceil_char_boundary(text.len() - limit / 2);
     // A line that says what is missing is no output, so it is not missing when it is cut out as well.
-    let cut = tail_start - head_end - n_of_notice(&result, head_end..tail_start);
+    let cut = tail_start - head_end - n_of_notice(text, earlier.as_deref(), head_end..tail_start);
     let cut = cut as u64;
 
     let (before, kept, not_kept) = match result.omitted.take() {
@@ -72,7 +75,7 @@ pub(crate) fn bound(
         (Some(whole), _) => omitted = omitted.with_whole(whole),
         (None, Some(dir)) if before == 0 => {
             let bytes = result.raw.as_deref().unwrap_or(text.as_bytes());
-            omitted = match keep(bytes, dir, id) {
+            omitted = match keep(bytes, dir, id, spill::BOUNDS) {
                 Ok(file) => omitted.with_whole(file.to_string_lossy()),
                 Err(err) => omitted.with_not_kept(format!("{}: {err}", dir.display())),
             };
@@ -88,12 +91,11 @@ pub(crate) fn bound(
 
 /// How many bytes of a part of the text belong to the line that says what is missing already.
 ///
-/// `part` is a range of bytes in the text of `result`. The answer is 0 where the runner left
-/// nothing out, or where its line does not stand in the text as [`omission_notice`] writes it.
-fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
-    let Some(omitted) = &result.omitted else { return 0 };
-    let notice = format!("\n{}\n", omission_notice(omitted));
-    let Some(start) = result.output.find(&notice) else { return 0 };
+/// `part` is a range of bytes in the text. The answer is 0 where the runner left nothing out, or where its `notice` does not
+/// stand in the text as [`omission_notice`] writes it.
+fn n_of_notice(text: &str, notice: Option<&str>, part: Range<usize>) -> usize {
+    let Some(notice) = notice.map(|it| format!("\n{it}\n")) else { return 0 };
+    let Some(start) = text.find(&notice) else { return 0 };
     let end = start + notice.len();
     end.min(part.end).saturating_sub(start.max(part.start))
 }
@@ -107,9 +109,9 @@ fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
 ///
 /// # Errors
 ///
-/// A directory or the file cannot be made, or the bytes cannot be written whole. Then no file
-/// stays.
-fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
+/// A directory or the file cannot be made, the bytes cannot be written whole, or `bounds` leave no room for them. Then no
+/// file stays.
+fn keep(bytes: &[u8], dir: &Path, id: &CallId, bounds: SpillBounds) -> io::Result<PathBuf> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -125,7 +127,9 @@ fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
         id.as_str().chars().filter(|it| it.is_ascii_alphanumeric() || *it == '-').collect();
     let path = dir.join(format!("{}-{}-{id}.txt", since.as_millis(), std::process::id()));
     let mut file = options.open(&path)?;
-    if let Err(err) = file.write_all(bytes) {
+    let n_bytes = bytes.len() as u64;
+    let written = bounds.reserve(&file, dir, 0, n_bytes).and_then(|()| file.write_all(bytes));
+    if let Err(err) = written {
         // Half of an output under the name of the whole would mislead.
         let _ = fs::remove_file(&path);
         return Err(err);
@@ -174,11 +178,24 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "").expect("written");
         let res = bound(ToolResult::text("0123456789"), 4, Some(&file), &call_id());
-        assert_eq!(res.output, "01\n[… 6 bytes omitted …]\n89");
         let omitted = res.omitted.expect("something was cut");
         assert_eq!((omitted.bytes, omitted.whole), (6, None));
         let why = omitted.not_kept.expect("it was not kept");
+        let notice = format!("[… 6 bytes omitted, the whole is not kept: {why} …]");
+        assert_eq!(res.output, format!("01\n{notice}\n89"));
         assert!(why.starts_with(&format!("{}: ", file.display())), "{why}");
+    }
+
+    #[test]
+    fn a_directory_with_its_bound_keeps_no_more() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bounds = SpillBounds::new(25).least_age(std::time::Duration::from_secs(60));
+        let keep = || keep(b"0123456789", dir.path(), &CallId::next(), bounds);
+        let kept = [keep(), keep()].map(|it| it.expect("there is room"));
+        let err = keep().expect_err("there is none");
+        assert_eq!(err.kind(), io::ErrorKind::QuotaExceeded);
+        assert!(kept.iter().all(|it| it.exists()));
+        assert_eq!(fs::read_dir(dir.path()).expect("listed").count(), 2);
     }
 
     #[cfg(unix)]

@@ -12,8 +12,8 @@ use std::{
 
 #[cfg(feature = "watch")]
 use flyto_diagnostics::Findings;
-use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
-use flyto_execenv::{Capability, Class, ExecEnv, KillScope};
+use flyto_diagnostics::{Diagnostic, closest};
+use flyto_execenv::{Capability, Class, ExecEnv, KillScope, SpillDir};
 use flyto_exectool::HostContext;
 use flyto_plugin::{Catalogue, Found, LoadOptions, PluginContext, PluginState};
 use flyto_tools::{CallContext, CallId, Entry, Input, Registry, RegistryError, Tool, ToolResult};
@@ -22,7 +22,6 @@ use tokio::sync::watch;
 use crate::{
     builder::HostBuilder,
     changes::{HostChanges, Moment, Reloads, Roster},
-    codes,
     config::{Config, ConfigServer},
     error::CallError,
     links,
@@ -121,7 +120,7 @@ impl Host {
             Arc::new(plugin_context(&env, &surroundings, &config, output_dir.as_deref()));
         let exec_vars = surroundings.env.clone();
         let mut exec_ctx = HostContext::new(surroundings.env, surroundings.current_dir);
-        exec_ctx.spill_dir.clone_from(&output_dir);
+        exec_ctx.spill_dir = output_dir.as_deref().map(spill::dir);
 
         let registry = Arc::new(Registry::new());
         let ctx = Arc::clone(&plugin_ctx);
@@ -402,6 +401,13 @@ impl Host {
         }
     }
 
+    /// Where the whole of an output is kept that was truncated, with the bounds for all of them: for tools that a program
+    /// around the host makes. `None` where none is kept.
+    #[must_use]
+    pub fn output_dir(&self) -> Option<&SpillDir> {
+        self.shared.plugin_ctx.spill_dir.as_ref()
+    }
+
     /// The names of the stages that every call goes through, in their order.
     pub fn stages(&self) -> impl Iterator<Item = &str> {
         self.shared.stages.names()
@@ -561,37 +567,10 @@ fn plugin_context(
         res = res.data_root(links::granted_path(dir, home).unwrap_or_else(|_| dir.clone()));
     }
     if let Some(dir) = output_dir {
-        res = res.spill_dir(dir);
+        res = res.spill_dir(spill::dir(dir));
     }
     let (config, places) = (config.clone(), surroundings.clone());
     res.grants(&config.plugins).profiles(move |name| config.profile_policy(name, &places))
-}
-
-/// Every code that a finding of these crates can have, in order.
-///
-/// The tables of diagnostics in general come first, then those of plugins, of exec tools and of
-/// this crate. Codes do not repeat.
-pub fn all_codes() -> impl Iterator<Item = &'static CodeInfo> {
-    [
-        flyto_diagnostics::codes::CODES,
-        flyto_plugin::codes::CODES,
-        flyto_exectool::codes::CODES,
-        codes::CODES,
-    ]
-    .into_iter()
-    .flatten()
-}
-
-/// The explanation of a code, such as `F0101`.
-///
-/// ```
-/// let info = flyto_host::explain("f0101").expect("a code of a finding");
-/// assert_eq!(info.title, "the name cannot be that of a plugin");
-/// assert!(flyto_host::explain("F9999").is_none());
-/// ```
-#[must_use]
-pub fn explain(code: &str) -> Option<&'static CodeInfo> {
-    all_codes().find(|it| it.code.as_str().eq_ignore_ascii_case(code))
 }
 
 const _: () = {

@@ -47,6 +47,7 @@
 // In the order to read them. What a host is told:
 pub mod codes; //  what can be wrong with a configuration
 mod config; //     files, variables and flags as one configuration; the sandbox profiles
+mod explain; //    what each code of a finding means
 mod links; //      what a granted path may not go through
 mod places; //     where files lie, and what the host sees of its process
 mod replace; //    a file is replaced in one step
@@ -106,8 +107,9 @@ pub use config::{
 pub use confinement::Confinement;
 pub use end::CallEnd;
 pub use error::{CallError, Refusal};
+pub use explain::{all_codes, explain};
 pub use grants::{MissingGrants, ToGrant};
-pub use host::{Host, all_codes, explain};
+pub use host::Host;
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use readiness::{may_wait, not_ready};

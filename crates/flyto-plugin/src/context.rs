@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants, Policy};
+use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants, Policy, SpillDir};
 
 use crate::{config::PluginConfig, environment::StrictEnv, grant::Grant, session::Sessions};
 
@@ -73,8 +73,8 @@ pub struct PluginContext {
     pub data_root: Option<PathBuf>,
     /// The directory for output that outgrows [`capture_bytes`](Self::capture_bytes). Without one,
     /// the middle of such output is lost.
-    /// It holds stdout only; stderr is never spilled.
-    pub spill_dir: Option<PathBuf>,
+    /// It holds stdout and stderr of a call, each in a file of its own.
+    pub spill_dir: Option<SpillDir>,
     /// How much of stdout, and of stderr, is kept in memory; of the stdout of a binary plugin 16 MiB at
     /// least, because half an answer is none.
     /// Default: [`DEFAULT_CAPTURE_BYTES`], 4 MiB.
@@ -128,7 +128,7 @@ impl PluginContext {
     /// Sets the directory for large output. It is created when it is needed; the host removes
     /// the files.
     #[must_use]
-    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn spill_dir(mut self, dir: impl Into<SpillDir>) -> Self {
         self.spill_dir = Some(dir.into());
         self
     }

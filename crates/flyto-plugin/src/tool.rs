@@ -18,7 +18,7 @@ use flyto_execenv::{
     Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
     KillScope, Limits, Output, Ready, Spec, Stdin,
 };
-use flyto_program::{Streaming, chain, spill_path, tool_error, tool_error_kind};
+use flyto_program::{Streaming, chain, spilled, tool_error, tool_error_kind};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Problem, ProblemKind,
     Tool, ToolError, ToolErrorKind, ToolResult, UndoInfo,
@@ -337,8 +337,8 @@ impl PluginTool {
             stdout.limit_bytes = stdout.limit_bytes.max(LONGEST_REPLY_BYTES);
         }
         if let Some(dir) = &self.ctx.spill_dir {
-            stdout = stdout.spill_to(spill_path(dir, &self.name));
-            stderr = stderr.spill_to(spill_path(dir, &self.name));
+            stdout = spilled(stdout, dir, &self.name);
+            stderr = spilled(stderr, dir, &self.name);
         }
         let spec = self
             .start()

@@ -17,5 +17,5 @@ pub use call::{Ran, Streaming, run};
 pub use duration::{duration_text, time_text};
 pub use error::{chain, tool_error, tool_error_kind};
 pub use lines::{parse_progress, without_progress};
-pub use spill::spill_path;
+pub use spill::spilled;
 pub use text::{Text, omission_notice};

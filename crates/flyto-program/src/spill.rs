@@ -6,14 +6,22 @@ use std::{
     time::SystemTime,
 };
 
+use flyto_execenv::{Capture, SpillDir};
+
+/// The same capture with a file in `dir` for the whole of an output of the tool `name`, at a path that no other call has, and
+/// within the bounds of the directory.
+#[must_use]
+pub fn spilled(capture: Capture, dir: &SpillDir, name: &str) -> Capture {
+    capture.spill_to(spill_path(&dir.path, name)).spill_within(dir.bounds)
+}
+
 /// A path in `dir` for an output of the tool `name`, which no other call of this or another process
 /// has.
 ///
 /// Nothing is created. The name of the file is the time in milliseconds since 1970, the number of this
 /// process, a number that counts up, and what of the tool's name a file name can hold, 64 characters at
 /// most; so a listing shows the files in their order.
-#[must_use]
-pub fn spill_path(dir: &Path, name: &str) -> PathBuf {
+fn spill_path(dir: &Path, name: &str) -> PathBuf {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let number = LAST.fetch_add(1, Ordering::Relaxed);
     // A process number comes round again, the time does not.

@@ -70,7 +70,7 @@ impl Text {
     }
 }
 
-/// The line that stands where output was left out.
+/// The line that stands where output was left out: how much it was, and where the whole of it lies or why it does not.
 ///
 /// ```
 /// use flyto_program::omission_notice;
@@ -81,9 +81,11 @@ impl Text {
 /// ```
 #[must_use]
 pub fn omission_notice(omitted: &Omitted) -> String {
-    match &omitted.whole {
-        Some(whole) => format!("[… {} bytes omitted, the whole is in {whole} …]", omitted.bytes),
-        None => format!("[… {} bytes omitted …]", omitted.bytes),
+    let bytes = omitted.bytes;
+    match (&omitted.whole, &omitted.not_kept) {
+        (Some(whole), _) => format!("[… {bytes} bytes omitted, the whole is in {whole} …]"),
+        (None, Some(why)) => format!("[… {bytes} bytes omitted, the whole is not kept: {why} …]"),
+        (None, None) => format!("[… {bytes} bytes omitted …]"),
     }
 }
 

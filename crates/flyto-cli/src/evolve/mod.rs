@@ -54,7 +54,7 @@ impl Evolved {
     ) -> Result<Self, Stop> {
         let mut context =
             HostContext::new(surroundings.env.clone(), surroundings.current_dir.clone());
-        context.spill_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
+        context.spill_dir = host.output_dir().cloned();
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .owner(STORE_OWNER)

@@ -5,9 +5,10 @@ use std::{borrow::Cow, ffi::OsStr, fmt, path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capture, Class, Ending, Environment, ExecEnv, ExecError, ExecErrorKind, Output, Spec, Stdin,
+    Capture, Class, Ending, Environment, ExecEnv, ExecError, ExecErrorKind, Output, Spec, SpillDir,
+    Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, spill_path, tool_error, tool_error_kind};
+use flyto_program::{Ran, Streaming, chain, spilled, tool_error, tool_error_kind};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Origin,
     PermissionClass, Preview, Problem, ProblemKind, Tool, ToolError, ToolErrorKind, ToolResult,
@@ -36,7 +37,7 @@ pub struct HostContext {
     /// The session's working directory, absolute. Tools start in it.
     pub working_dir: PathBuf,
     /// The directory for output that is too long to be kept in memory. Without one, the middle of such output is lost.
-    pub spill_dir: Option<PathBuf>,
+    pub spill_dir: Option<SpillDir>,
 }
 
 impl HostContext {
@@ -48,7 +49,7 @@ impl HostContext {
 
     /// Sets the directory for long output.
     #[must_use]
-    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn spill_dir(mut self, dir: impl Into<SpillDir>) -> Self {
         self.spill_dir = Some(dir.into());
         self
     }
@@ -113,7 +114,7 @@ pub struct EvolvedTool {
     env: ExecEnv,
     /// All of a call's spec but the variables, the input and the file for long output.
     spec: Spec,
-    spill_dir: Option<PathBuf>,
+    spill_dir: Option<SpillDir>,
     /// Parameters whose values begin a word of a command, without `--` before it.
     may_be_options: Vec<String>,
     gate: Option<Arc<Gate>>,
@@ -206,7 +207,7 @@ impl EvolvedTool {
             Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
         };
         if let Some(dir) = &self.spill_dir {
-            let capture = Capture::default().spill_to(spill_path(dir, &self.def.name));
+            let capture = spilled(Capture::default(), dir, &self.def.name);
             spec = spec.stdout(Output::Captured(capture));
         }
         Ok(spec)

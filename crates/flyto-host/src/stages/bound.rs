@@ -14,8 +14,9 @@ use crate::{bound::bound, spill::Cleaning};
 pub struct Bound {
     /// The bytes of text that are kept.
     pub limit_bytes: u64,
-    /// Where whole outputs are kept: for 7 days, and 1 GiB of them, of which the oldest go first. One that a call still
-    /// writes, or that is younger than an hour, stays. The directory must hold nothing else.
+    /// Where whole outputs are kept: for 7 days, and 1 GiB of them at most, for which the oldest make room. One that a call
+    /// still writes, or that is younger than an hour, stays; where these leave no room, an output is not kept whole. The
+    /// directory must hold nothing else.
     pub dir: Option<PathBuf>,
     cleaning: Arc<Cleaning>,
 }
