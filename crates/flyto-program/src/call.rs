@@ -23,7 +23,7 @@ const CHUNKS_UNDERWAY: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub enum Streaming {
-    /// Output is in the result and nowhere else.
+    /// Output is in the result and nowhere else, unless the caller [asks for all of it](CallContext::wants_all_output).
     #[default]
     Quiet,
     /// Lines of stdout are shown as they come. A line `::progress 0.4 text` on stderr is progress
@@ -41,7 +41,9 @@ pub enum Streaming {
 impl Streaming {
     /// Whether output is looked at while it comes: to take progress out of stderr, or for the listeners.
     fn reads_along(self, ctx: &CallContext) -> bool {
-        self.shows_stderr() || matches!(self, Self::Messages { .. } if ctx.wants_progress())
+        self.shows_stderr()
+            || ctx.wants_all_output()
+            || matches!(self, Self::Messages { .. } if ctx.wants_progress())
     }
 
     pub(crate) const fn shows_stderr(self) -> bool {
@@ -68,8 +70,8 @@ pub struct Ran {
 /// Runs `spec` as the program of the call `ctx`.
 ///
 /// The caller's cancellation ends the program, and its deadline tightens the spec's. With
-/// [`Streaming::Lines`] or [`Streaming::Messages`], the listeners of `ctx` are told what comes while the
-/// program runs; a listener that is slow makes the program wait.
+/// [`Streaming::Lines`] or [`Streaming::Messages`], or where `ctx` [asks for all output](CallContext::wants_all_output), its
+/// listeners are told what comes while the program runs; a listener that is slow makes the program wait.
 ///
 /// ```
 /// use flyto_execenv::{ExecEnv, Spec, local::Local};

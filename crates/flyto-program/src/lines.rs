@@ -35,7 +35,11 @@ impl<'a> Shown<'a> {
 
     pub(crate) fn take(&mut self, chunk: &Chunk) {
         match (chunk.stream, self.streaming) {
-            (Stream::Stderr, _) if !self.streaming.shows_stderr() => return,
+            // As it comes: the tool gives no meaning to its lines.
+            (Stream::Stderr, _) if !self.streaming.shows_stderr() => {
+                return self.pass_on(OutputChannel::Error, &chunk.bytes);
+            }
+            (_, Streaming::Quiet) => return self.pass_on(OutputChannel::Output, &chunk.bytes),
             (Stream::Stderr, _) => return self.take_stderr(&chunk.bytes),
             (_, Streaming::Messages { progress, .. }) => {
                 return self.take_messages(&chunk.bytes, progress);
@@ -51,6 +55,12 @@ impl<'a> Shown<'a> {
         };
         let lines: Vec<u8> = pending.drain(..complete).collect();
         self.ctx.emit(OutputChannel::Output, &lines);
+    }
+
+    fn pass_on(&self, channel: OutputChannel, bytes: &[u8]) {
+        if self.ctx.wants_all_output() {
+            self.ctx.emit(channel, bytes);
+        }
     }
 
     fn take_stderr(&mut self, bytes: &[u8]) {

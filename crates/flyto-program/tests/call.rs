@@ -46,6 +46,36 @@ async fn the_callers_cancellation_reaches_the_program() {
 }
 
 #[tokio::test]
+async fn a_caller_that_asks_for_all_output_gets_it_as_it_comes() {
+    for (streaming, stdout) in [
+        (Streaming::Quiet, "half a"),
+        (Streaming::Messages { progress: |_| None, shows_stderr: false }, ""),
+    ] {
+        let ctx = CallContext::new();
+        let cancel = ctx.cancellation().clone();
+        let seen = Arc::new(Mutex::new([Vec::new(), Vec::new()]));
+        let sink = Arc::clone(&seen);
+        // The last piece is the event that ends the program, which waits.
+        let ctx = ctx.with_all_output(move |it: OutputChunk<'_>| {
+            let mut seen = sink.lock().unwrap();
+            let i = usize::from(it.channel == OutputChannel::Error);
+            seen[i].extend_from_slice(it.bytes);
+            if seen[1].ends_with(b"warning") && (stdout.is_empty() || seen[0] == stdout.as_bytes())
+            {
+                cancel.cancel();
+            }
+        });
+        let script = "printf 'half a'; printf '::progress 0.5 x\\nwarning' >&2; sleep 60";
+        let res = ran(sh(script), &ctx, streaming).await;
+        assert_eq!(res.failure(), Some(Failure::Cancelled));
+        let seen = seen.lock().unwrap().clone().map(|it| String::from_utf8(it).unwrap());
+        // A program that answers by messages has no output for people on stdout.
+        assert_eq!(seen, [stdout, "::progress 0.5 x\nwarning"]);
+        assert_eq!((&*res.stdout().text, &*res.stderr().text), ("half a", &*seen[1]));
+    }
+}
+
+#[tokio::test]
 async fn lines_are_shown_and_progress_leaves_stderr() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (lines, reports) = (Arc::clone(&seen), Arc::clone(&seen));

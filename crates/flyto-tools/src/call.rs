@@ -27,6 +27,8 @@ pub struct CallContext {
     timeout: Option<Duration>,
     progress: Option<Arc<dyn ProgressSink>>,
     output: Option<Arc<dyn OutputSink>>,
+    /// Whether the sink also takes what a tool keeps for its result.
+    takes_all_output: bool,
 }
 
 impl CallContext {
@@ -40,6 +42,7 @@ impl CallContext {
             timeout: None,
             progress: None,
             output: None,
+            takes_all_output: false,
         }
     }
 
@@ -105,6 +108,16 @@ impl CallContext {
     #[must_use]
     pub fn with_output(mut self, sink: impl OutputSink) -> Self {
         self.output = Some(Arc::new(sink));
+        self.takes_all_output = false;
+        self
+    }
+
+    /// Sets the sink of output as [`with_output`](Self::with_output) does, and asks for the output of each program, also of a
+    /// tool that keeps it for its result: for a caller that records it, or watches a call that runs long.
+    #[must_use]
+    pub fn with_all_output(mut self, sink: impl OutputSink) -> Self {
+        self.output = Some(Arc::new(sink));
+        self.takes_all_output = true;
         self
     }
 
@@ -162,6 +175,12 @@ impl CallContext {
     #[must_use]
     pub fn wants_output(&self) -> bool {
         self.output.is_some()
+    }
+
+    /// Whether a sink listens to [`emit`](Self::emit) also for a tool that shows nothing by itself.
+    #[must_use]
+    pub fn wants_all_output(&self) -> bool {
+        self.takes_all_output
     }
 }
 
@@ -393,7 +412,11 @@ mod tests {
     #[test]
     fn no_listener_is_needed() {
         let ctx = CallContext::new();
-        assert!(!ctx.wants_progress() && !ctx.wants_output());
+        assert!(!ctx.wants_progress() && !ctx.wants_output() && !ctx.wants_all_output());
+        let all = ctx.clone().with_all_output(|_: OutputChunk<'_>| {});
+        assert!(all.wants_output() && all.wants_all_output());
+        let shown = all.with_output(|_: OutputChunk<'_>| {});
+        assert!(shown.wants_output() && !shown.wants_all_output());
         ctx.report(0.5, "unheard");
         ctx.emit(OutputChannel::Output, b"unseen");
     }

@@ -187,6 +187,21 @@ fn the_output_is_followed_to_its_end() {
 }
 
 #[test]
+fn the_output_so_far_is_there_of_any_program() {
+    let place = Place::with_tools(&[("t", GATED, r#""timeout_seconds": 3600"#)]);
+    let id = background(&place, &["p:t"]);
+    let mut follow = jobs(&place, &["output", &id, "--follow"]).start();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "one");
+    open_gate(&place);
+    assert_eq!(lines.next().unwrap().unwrap(), "two");
+    assert!(lines.next().is_none());
+    assert_eq!(follow.wait().unwrap().code(), Some(0));
+    let ran = result(&place, &id);
+    assert_eq!((ran.code, &*ran.stdout()), (Some(0), "one\ntwo\n"), "{}", ran.shown());
+}
+
+#[test]
 fn cancelling_a_job_ends_its_whole_tree() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);

@@ -187,7 +187,7 @@ impl JobWorker {
     /// The context for the call of the job: its id is the job's, its cancellation the worker's, and its
     /// progress and output are recorded.
     ///
-    /// The first 8 MiB of each stream are kept while it runs. What the disk refuses is dropped and counted; it fails no
+    /// The first 8 MiB of each stream are kept while it runs, of a tool that says `stream` and of any other. What the disk refuses is dropped and counted; it fails no
     /// call.
     #[must_use]
     pub fn context(&self, ctx: CallContext) -> CallContext {
@@ -196,7 +196,7 @@ impl JobWorker {
         ctx.with_id(id)
             .with_cancellation(self.cancellation.clone())
             .with_progress(move |it: Progress| progress.progress(&it))
-            .with_output(move |it: OutputChunk<'_>| output.output(it))
+            .with_all_output(move |it: OutputChunk<'_>| output.output(it))
     }
 
     /// Records what came of the call. From then on the job has ended, also after a loss of power; its lock is released.
