@@ -8,7 +8,7 @@ use std::process::Child;
 
 use flyto_execenv::local::{DetachedSpec, start_detached};
 use flyto_host::jobs::{JobError, JobId, JobStore, NewJob};
-use flyto_host::{Plan, Prepared};
+use flyto_host::{Plan, Prepared, stages::names};
 use flyto_tools::{CallContext, Problem};
 use serde::Serialize;
 
@@ -113,9 +113,12 @@ fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop
     }
     if let Some(reason) = refused {
         let what = format!("the call of {tool:?} was refused: {}", tame(&reason.why));
-        return Err(Stop::new(Why::Refused, what)
-            .with_refusal(reason)
-            .with_help("a call in the background has no terminal to ask at"));
+        let is_asked = reason.stage == names::CHECKPOINT;
+        let stop = Stop::new(Why::Refused, what).with_refusal(reason);
+        return Err(match is_asked {
+            true => stop.with_help("a call in the background has no terminal to ask at"),
+            false => stop,
+        });
     }
     let Some(Problem { kind, text, .. }) = preview.and_then(|it| it.problems.into_iter().next())
     else {

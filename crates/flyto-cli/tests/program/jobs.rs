@@ -202,6 +202,18 @@ fn the_output_so_far_is_there_of_any_program() {
 }
 
 #[test]
+fn what_the_rules_ask_about_runs_for_the_operator_and_what_they_deny_does_not() {
+    let place = with_tools(&[("asked", "echo ran"), ("denied", "echo ran")]);
+    place.write("config.json", r#"{"permissions": {"ask": ["p:asked"], "deny": ["p:denied"]}}"#);
+    let id = background(&place, &["p:asked", "--config", "config.json"]);
+    assert_eq!(result(&place, &id).stdout(), "ran\n");
+    let ran = place.call(&["p:denied", "--background", "--config", "config.json"]).run();
+    assert_eq!((ran.code, ran.stdout()), (Some(5), String::new()), "{}", ran.shown());
+    assert!(ran.stderr().contains("the rules deny it"), "{}", ran.stderr());
+    assert!(!ran.stderr().contains("terminal"), "{}", ran.stderr());
+}
+
+#[test]
 fn cancelling_a_job_ends_its_whole_tree() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
