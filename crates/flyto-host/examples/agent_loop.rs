@@ -25,8 +25,8 @@ use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
     CallEnd, CallError, Config, Host, OutputGuard, Places, Refusal, Surroundings,
     stages::{
-        Answer, Call, CallReport, Challenged, Challenger, CheckpointHandler, Deliverable, Next,
-        Question, Stage, StageResult, names,
+        Answer, Call, CallReport, Challenged, Challenger, CheckpointHandler, Deliverable,
+        MissingCall, Next, Question, Stage, StageResult, names,
     },
 };
 use flyto_tools::{CallContext, Input};
@@ -57,14 +57,14 @@ pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn 
         writeln!(out, "\nturn {}", turn + 1)?;
         for (name, input) in *calls {
             writeln!(out, "  {name} {input}")?;
-            let call = match host.prepare(name, Input::parse(*input)?) {
+            let ctx = CallContext::new().with_timeout(Duration::from_secs(60));
+            let input = Input::parse(*input)?;
+            let call = match host.prepare(name, input.clone()) {
                 Ok(call) => call,
                 Err(err) => {
-                    writeln!(
-                        out,
-                        "    no call: {err} (exit code {})",
-                        CallEnd::of_error(&err).exit_code()
-                    )?;
+                    // `Host::call` does this by itself: the log has every call.
+                    host.missing(MissingCall::new(name, &ctx, &err).input(&input)).await;
+                    end(out, &place, &ctx, &Err(err))?;
                     continue;
                 }
             };
@@ -72,13 +72,12 @@ pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn 
             if let Some(command_line) = call.preview().and_then(|it| it.command_line.as_ref()) {
                 writeln!(out, "    would run: {}", command_line.join(" "))?;
             }
-            let ctx = CallContext::new().with_timeout(Duration::from_secs(60));
             let report = call.run_reported(&ctx).await;
             for it in &report.stages {
                 // `it.time` is how long it took.
                 writeln!(out, "    {:<16}  {}", it.stage, said(&it.stage, &report))?;
             }
-            end(out, &place, &ctx, &report)?;
+            end(out, &place, &ctx, &report.result)?;
         }
     }
     // Processes of session plugins end here, and not when the program exits.
@@ -104,7 +103,7 @@ pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn 
             Err(_) => names::EXECUTE,
         };
         writeln!(out, "\n  {case:?}: by the stage {stage}")?;
-        end(out, &place, &ctx, &report)?;
+        end(out, &place, &ctx, &report.result)?;
     }
     Ok(())
 }
@@ -133,14 +132,14 @@ fn end(
     out: &mut impl Write,
     place: &Site,
     ctx: &CallContext,
-    report: &CallReport,
+    result: &StageResult,
 ) -> Result<(), Box<dyn Error>> {
-    match &report.result {
+    match result {
         Ok(result) => writeln!(out, "    result: {}", result.output.trim_end())?,
         Err(CallError::Tool(err)) => writeln!(out, "    no result: {}", err.chain())?,
         Err(err) => writeln!(out, "    no result: {err}")?,
     }
-    writeln!(out, "    exit code: {}", CallEnd::of(&report.result).exit_code())?;
+    writeln!(out, "    exit code: {}", CallEnd::of(result).exit_code())?;
     let log = match Reader::open(place.log()) {
         Ok(log) => log.filter(Filter::default().with_id(ctx.id().as_str())),
         Err(err) => return Ok(writeln!(out, "    no record: {err}")?),

@@ -11,6 +11,7 @@ use std::{
 
 use flyto_audit::{AuditError, Begun, Log, Options};
 use flyto_execenv::Class;
+use flyto_program::chain;
 use flyto_tools::{CallId, Execution, Failure, Input, Metadata, Origin, Readiness};
 use serde::{Serialize, Serializer};
 use serde_json::{json, value::RawValue};
@@ -64,6 +65,35 @@ impl Recorder {
     /// the log, both are recorded afterwards.
     pub(crate) async fn both(&self, call: &Call, end: Box<RawValue>) -> Result<(), AuditError> {
         self.write_both(call.ctx().id(), self.begin_body(call)?, end).await
+    }
+
+    /// Records a call that was dropped before it came to the log: at once where no other writer has it, else on a thread
+    /// that may wait.
+    pub(crate) fn dropped(&self, call: &Call) {
+        let id = call.ctx().id().as_str().to_owned();
+        let Ok(body) = self.begin_body(call) else { return };
+        let this = self.clone();
+        let record = move |wait| {
+            let begun = this.log(wait)?.begin(&id, &body)?;
+            drop(Recording { begun: Some(begun), recorder: this.clone() });
+            Ok(())
+        };
+        match record(SHORT_WAIT) {
+            Ok(()) => {}
+            Err(AuditError::Locked { .. }) => {
+                let wait = self.options.lock_wait;
+                // Without a runtime no thread is there that may wait.
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn_blocking(move || record(wait));
+                }
+            }
+            Err(err) => {
+                tracing::warn!(
+                    error = chain(&err),
+                    "a call that was dropped could not be recorded"
+                );
+            }
+        }
     }
 
     /// Records a call whose name leads to no tool that may be used.

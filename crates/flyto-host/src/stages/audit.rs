@@ -23,7 +23,8 @@ use crate::{
 };
 
 /// Writes two records of each call, its begin and its end, also of a call that another stage refused. A call that cannot
-/// be recorded is refused, unless the configuration says otherwise. A call that is dropped is recorded as dropped.
+/// be recorded is refused, unless the configuration says otherwise. A call that is dropped is recorded as dropped, wherever it
+/// was.
 ///
 /// While another writer has the log, the call waits no longer than its deadline and its cancellation allow: one that has
 /// not begun ends as timed out or cancelled, and is recorded as dropped afterwards; one that has run gives its result, and
@@ -127,6 +128,10 @@ impl Stage for Audit {
         if let Ok(Err(err)) = unless_ended(call, recorded).await {
             tracing::warn!(error = chain(&err), "a call that was not made could not be recorded");
         }
+    }
+
+    fn dropped(&self, call: &Call) {
+        self.recorder.dropped(call);
     }
 
     async fn missing(&self, call: &MissingCall<'_>) {

@@ -151,6 +151,12 @@ pub trait Stage: fmt::Debug + Send + Sync + 'static {
         let _ = (call, end);
     }
 
+    /// Hears of a call that was dropped before it came to this stage, as by a client that is gone. The call is dropped with
+    /// it, so this waits for nothing.
+    fn dropped(&self, call: &Call) {
+        let _ = call;
+    }
+
     /// Hears of a call whose name leads to no tool that may be used, and which comes to no stage for that reason.
     async fn missing(&self, call: &MissingCall<'_>) {
         let _ = call;
@@ -389,7 +395,7 @@ impl<'a> Next<'a> {
 
     /// Goes on with the next stage; behind the last one, the result or the error that the call has by then is given. Where
     /// the time of the call is over and it has neither yet, no further stage begins:
-    /// [`Failure::TimedOut`](flyto_tools::Failure::TimedOut) names the stage that was the last.
+    /// [`Failure::TimedOut`] names the stage that was the last.
     ///
     /// # Errors
     ///
@@ -463,9 +469,12 @@ pub struct CallReport {
 }
 
 /// Takes a call through all stages.
-pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
+pub(crate) async fn run(stages: &Stages, call: Call) -> CallReport {
     let span = trace::call(&call);
-    let result = Next::first(stages).run(&mut call).instrument(span.clone()).await;
+    let mut underway = Underway { stages, call: Some(call) };
+    let call = underway.call.as_mut().expect("it is taken out below");
+    let result = Next::first(stages).run(call).instrument(span.clone()).await;
+    let mut call = underway.call.take().expect("nothing else takes it");
     not_reached(stages, &call, &result, &span).await;
     let mut inner = Duration::ZERO;
     let mut times = Vec::with_capacity(call.times.len());
@@ -486,6 +495,20 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         unrecorded: call.unrecorded,
         #[cfg(unix)]
         undo: call.undo,
+    }
+}
+
+/// A call that goes through the stages. Dropped with the call in it, it tells those to which the call did not come.
+struct Underway<'a> {
+    stages: &'a Stages,
+    call: Option<Call>,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = &self.call {
+            self.stages.iter().skip(call.n_begun).for_each(|it| it.dropped(call));
+        }
     }
 }
 

@@ -34,7 +34,10 @@ async fn the_example_shows_each_stage() {
             begin: {"caller":"agent","tool":"echo_input","origin":"file CRATE/examples/tools.json","operation":"execute","input_sha256":"2eb8146ecc4b7a781002f1b77706e28f62a7b692582e4bba3e824f8dc929fade","input_bytes":25,"decision":{"verdict":"allow","rule":{"text":"echo_input","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"user_hook","sandbox":["none"]}
             end: {"outcome":"ok","output_bytes":25,"backend":"local","sandbox":["none"]}
           nowhere {}
-            no call: there is no tool "nowhere" (exit code 4)
+            no result: there is no tool "nowhere"
+            exit code: 4
+            begin: {"caller":"agent","tool":"nowhere","operation":"invoke","input_sha256":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","input_bytes":2}
+            end: {"outcome":"not_tried","error":"not_found"}
 
         turn 2
           site:deploy {"version": 7}

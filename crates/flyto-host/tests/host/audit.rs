@@ -19,7 +19,7 @@ use flyto_tools::{
     ToolCaller as _, ToolResult,
 };
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::world::{World, call};
 
@@ -223,6 +223,39 @@ async fn a_call_that_is_dropped_is_recorded_as_dropped() {
     }
     let last = records(&world).pop().expect("two records");
     assert_eq!((last.event.as_str(), &last.body["outcome"]), ("end", &"dropped".into()));
+}
+
+/// Says that it was asked, and gives no answer.
+#[derive(Debug)]
+struct Asked(UnboundedSender<()>);
+
+#[async_trait]
+impl CheckpointHandler for Asked {
+    async fn ask(&self, _: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        self.0.send(())?;
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_at_a_question_is_recorded_as_dropped() {
+    let world = World::new().plugin("p", "echo ran >>ran");
+    let (sender, mut asked) = unbounded_channel();
+    let host = builder(&world).checkpoint_handler(Asked(sender)).build();
+    let ctx = CallContext::new();
+    for is_held in [false, true] {
+        let held = is_held.then(|| writer(&world));
+        tokio::select! {
+            _ = host.call("p:run", Input::empty(), &ctx) => unreachable!("it waits for the answer"),
+            it = asked.recv() => it.expect("it was asked"),
+        }
+        drop(held);
+    }
+    let pair = |event: &str, outcome: Option<&str>| (event.into(), outcome.map(str::to_owned));
+    let (begin, dropped) = (pair("begin", None), pair("end", Some("dropped")));
+    assert_eq!(followed(&world, 4), [begin.clone(), begin, dropped.clone(), dropped]);
+    assert!(!world.path("plugins/p/ran").exists());
+    assert!(verify(log(&world)).expect("verified").is_intact());
 }
 
 /// Another writer: it has the log until this is dropped.
