@@ -1,7 +1,8 @@
 //! Building a host: its sources, its handlers, its stages.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
+use async_trait::async_trait;
 use flyto_execenv::{ExecEnv, ReadyOptions};
 use flyto_security::SecretGuard;
 
@@ -12,8 +13,8 @@ use crate::{
     places::Surroundings,
     secrets::HostGuard,
     stages::{
-        Audit, Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Guard,
-        Permission, StageError, Stages, Validate, names,
+        Answer, Audit, Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Guard,
+        Permission, Question, StageError, Stages, Validate, names,
     },
 };
 
@@ -113,6 +114,13 @@ impl HostBuilder {
             .with(|stages| stages.replace(names::CHECKPOINT, released))
     }
 
+    /// Has this function answer what a [`checkpoint_handler`](Self::checkpoint_handler) is asked: for answers that are there at
+    /// once. One that waits, as for a person, is a [`CheckpointHandler`], whose wait ends with the call.
+    #[must_use]
+    pub fn ask(self, answer: impl Fn(&Question<'_>) -> Answer + Send + Sync + 'static) -> Self {
+        self.checkpoint_handler(AnswersBy(answer))
+    }
+
     /// Says why there is no [`checkpoint_handler`](Self::checkpoint_handler), in what refuses a call for want of one:
     /// `stdin is no terminal`.
     #[must_use]
@@ -207,6 +215,25 @@ impl HostBuilder {
             self.stages = stages;
         }
         self
+    }
+}
+
+/// Answers by a function.
+struct AnswersBy<F>(F);
+
+impl<F> fmt::Debug for AnswersBy<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnswersBy")
+    }
+}
+
+#[async_trait]
+impl<F> CheckpointHandler for AnswersBy<F>
+where
+    F: Fn(&Question<'_>) -> Answer + Send + Sync + 'static,
+{
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        Ok((self.0)(question))
     }
 }
 

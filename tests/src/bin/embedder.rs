@@ -8,7 +8,7 @@
 use std::error::Error;
 
 use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{CallError, Flags, Host, Surroundings, load_config};
+use flyto_host::{CallError, Flags, Host, Surroundings, load_config, stages::Answer};
 use flyto_tools::{CallContext, Input};
 
 #[tokio::main(flavor = "current_thread")]
@@ -19,19 +19,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let surroundings = Surroundings::ambient()?;
     let mut flags = Flags::default();
     flags.plugins.push("fixtures/plugins".into());
-
-    // A flag wins over FLYTO_… variables, those over the project's file, that over the user's.
-    // Where a rule in one of them cannot be read, there is no configuration.
     let (config, findings) = load_config(&surroundings, &flags)?;
-    for finding in findings.iter() {
-        eprintln!("{finding}");
-    }
-
-    // Where programs run is injected; there is no default and no fall-back.
-    let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
-    for tool in host.registry().snapshot().iter() {
-        println!("{}", tool.id());
-    }
+    findings.iter().for_each(|it| eprintln!("{it}"));
+    let host = Host::builder(ExecEnv::new(Local::new()), surroundings, config)
+        .ask(|question| {
+            println!("{}: {}", question.call.entry().id(), question.why);
+            Answer::Yes
+        })
+        .build();
+    host.registry().snapshot().iter().for_each(|it| println!("{}", it.id()));
 
     let call = host.prepare(&tool, Input::empty())?;
     let confinement = call.confinement().ok_or("it is no program")?;
