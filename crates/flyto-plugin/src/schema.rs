@@ -248,7 +248,8 @@ struct Tool {
     /// The arguments of the program, one string each.
     #[schemars(inner(regex(pattern = r"^[^\u0000]*$")))]
     args: Option<Vec<String>>,
-    /// JSON Schema of the input. Default: any object.
+    /// JSON Schema of the input. Default: any object. Of the classes `file` and `webfetch`, rules judge the texts that it
+    /// marks: `"x-flyto-path": "read"` or `"write"` is a path, the format `uri` or `uri-reference` an address.
     #[schemars(with = "Option<ObjectSchema>")]
     input_schema: (),
     /// JSON Schema of the input; each property is a parameter, which `{{name}}` in `command` stands

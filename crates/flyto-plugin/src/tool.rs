@@ -18,7 +18,7 @@ use flyto_execenv::{
     Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
     KillScope, Limits, Output, Ready, Spec, Stdin,
 };
-use flyto_program::{Streaming, chain, spilled, tool_error, tool_error_kind};
+use flyto_program::{Streaming, chain, spilled, tool_error, tool_error_kind, with_named};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Problem, ProblemKind,
     Tool, ToolError, ToolErrorKind, ToolResult, UndoInfo,
@@ -525,6 +525,8 @@ impl Tool for PluginTool {
             .with_env_names(self.variables().into_iter().map(|it| it.name))
             .with_working_dir(spec.working_dir.to_string_lossy());
         res.deadline = spec.deadline;
+        let (class, schema) = (&self.metadata.permission_class, self.input_schema());
+        res = with_named(res, class, schema, input.value());
         res = match (&spec.stdin, &self.def.invocation) {
             // The text of the input is shared.
             (Stdin::Bytes(_), Invocation::Argv { .. }) => res.with_stdin(input.text()),

@@ -6,6 +6,7 @@ mod argument; // how long an argument may be
 mod call; //     one call of a program: deadline, cancellation, what comes while it runs
 mod duration; // how result texts write durations
 mod error; //    a program that did not start, as a tool's error
+mod touched; //  paths and addresses that an input names
 
 // and its output.
 mod lines; // output as lines while it comes, and progress among them
@@ -19,3 +20,4 @@ pub use error::{chain, tool_error, tool_error_kind};
 pub use lines::{parse_progress, without_progress};
 pub use spill::spilled;
 pub use text::{Text, omission_notice};
+pub use touched::with_named;
