@@ -30,7 +30,7 @@ pub(crate) fn not_called(loaded: &Loaded, call: &Prepared, err: CallError) -> St
     if is_refused {
         // A tool may refuse for reasons of its own, such as a composite whose steps have changed, or
         // a server that is declared in another way.
-        let is_too_wide = call.refused().is_some_and(|it| it.stage == names::EXECUTE);
+        let is_too_wide = call.outline().refused.is_some_and(|it| it.stage == names::EXECUTE);
         return if is_too_wide { stop.with_help(NARROWER) } else { stop };
     }
     if !is_unsupported {
@@ -42,7 +42,7 @@ pub(crate) fn not_called(loaded: &Loaded, call: &Prepared, err: CallError) -> St
 
 /// How the program gets a file without which it does not start, where a profile closes it.
 fn closed(loaded: &Loaded, call: &Prepared) -> Option<String> {
-    let confinement = call.confinement()?;
+    let confinement = call.outline().confinement?;
     let path = confinement.closed?;
     // The file alone is seldom enough: its libraries lie beside it.
     let dir = path.parent().filter(|it| it.parent().is_some()).unwrap_or(&path);
@@ -66,7 +66,8 @@ fn closed(loaded: &Loaded, call: &Prepared) -> Option<String> {
 fn unkept(loaded: &Loaded, call: &Prepared) -> Vec<String> {
     let Some(tool) = call.plugin_tool() else { return Vec::new() };
     let plugin = tool.plugin();
-    let grant = call.granted();
+    let granted = call.outline().granted;
+    let grant = granted.as_ref();
     let def = tool.definition();
     let own = &def.limits;
 

@@ -61,11 +61,12 @@ impl ToolDetails {
     /// The details of a tool; `None` for one that is no plugin's.
     pub(crate) fn of(call: &Prepared) -> Option<Self> {
         let tool = call.plugin_tool()?;
+        let plan = call.outline();
         Some(Self {
             form: Form::of(tool.definition()),
             runs: Runs::of(tool),
-            lacks: call.missing()?,
-            granted: call.granted().cloned().unwrap_or_default(),
+            lacks: plan.missing?,
+            granted: plan.granted?,
         })
     }
 

@@ -69,7 +69,8 @@ pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn 
                 }
             };
             // What is shown here is what runs, also when the tool is reloaded in between.
-            if let Some(command_line) = call.preview().and_then(|it| it.command_line.as_ref()) {
+            let preview = call.outline().preview;
+            if let Some(command_line) = preview.and_then(|it| it.command_line) {
                 writeln!(out, "    would run: {}", command_line.join(" "))?;
             }
             let report = call.run_reported(&ctx).await;

@@ -1,6 +1,6 @@
 //! What holds for a tool's program while it runs.
 //!
-//! [`Prepared::confinement`] repeats, without starting anything, the steps that a call goes through:
+//! [`Plan::confinement`](crate::Plan::confinement) repeats, without starting anything, the steps that a call goes through:
 //! the class of the tool, the policy of the [`ExecEnv`] for this class, what the tool declares and
 //! is granted, what the backend keeps by itself. A program that embeds the host shows it to its
 //! user before a call.
@@ -34,7 +34,7 @@ use crate::prepared::{HostState, Prepared};
 /// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 ///
 /// let call = host.prepare("echo_input", Input::empty())?;
-/// let confinement = call.confinement().expect("it is a program");
+/// let confinement = call.outline().confinement.expect("it is a program");
 /// assert_eq!(confinement.class, Class::USER_HOOK);
 /// // Without a section `sandbox`, programs run as the user does.
 /// assert_eq!(confinement.sandbox, ["none"]);

@@ -198,8 +198,7 @@ impl Prepared {
     }
 
     /// What the tool says that the call would touch; `None` where it cannot say. Asked once.
-    #[must_use]
-    pub fn preview(&self) -> Option<&Preview> {
+    pub(crate) fn preview(&self) -> Option<&Preview> {
         self.preview.get_or_init(|| native::preview(&self.entry, &self.input)).as_ref()
     }
 
@@ -223,8 +222,7 @@ impl Prepared {
 
     /// What the rules say of the call, with the reasons. Decided once: what is shown is what the stage `permission`
     /// carries out.
-    #[must_use]
-    pub fn decision(&self) -> Arc<Decision> {
+    pub(crate) fn decision(&self) -> Arc<Decision> {
         Arc::clone(self.decision.get_or_init(|| Arc::new(self.shared.gate.decide(self))))
     }
 
@@ -233,15 +231,13 @@ impl Prepared {
         self.shared.gate.allow(rules);
     }
 
-    /// The variables that the program of a plugin's tool would see; see [`Plan::variables`].
-    #[must_use]
-    pub fn variables(&self) -> Option<Vec<Variable>> {
+    /// See [`Plan::variables`].
+    pub(crate) fn variables(&self) -> Option<Vec<Variable>> {
         self.plugin_tool().map(PluginTool::variables)
     }
 
-    /// What holds for the tool's program; see [`Plan::confinement`].
-    #[must_use]
-    pub fn confinement(&self) -> Option<Confinement> {
+    /// See [`Plan::confinement`].
+    pub(crate) fn confinement(&self) -> Option<Confinement> {
         Confinement::of(self, &self.shared)
     }
 
@@ -259,22 +255,19 @@ impl Prepared {
         Some((class, profiles))
     }
 
-    /// What the operator granted to the tool's plugin; see [`Plan::granted`].
-    #[must_use]
-    pub fn granted(&self) -> Option<&Grant> {
+    /// What the operator granted to the tool's plugin.
+    pub(crate) fn granted(&self) -> Option<&Grant> {
         self.shared.plugin_ctx.grants.get(self.plugin_tool()?.plugin())
     }
 
-    /// The variables that the program has not got; see [`Plan::missing`].
-    #[must_use]
-    pub fn missing(&self) -> Option<MissingGrants> {
+    /// See [`Plan::missing`].
+    pub(crate) fn missing(&self) -> Option<MissingGrants> {
         let file = self.shared.grants_file.as_deref();
         self.plugin_tool().map(|tool| MissingGrants::new(tool, self.granted(), file))
     }
 
     /// Why the host would refuse the call; `None` where it would not, as far as that is known before.
-    #[must_use]
-    pub fn refused(&self) -> Option<Refusal> {
+    pub(crate) fn refused(&self) -> Option<Refusal> {
         let tool = || self.id().to_string();
         if let Some((stage, why)) = self.shared.stages.refusal(self) {
             let res = Refusal::of_tool(tool(), stage, why);
@@ -300,6 +293,31 @@ impl Prepared {
         }
     }
 
+    /// The [plan](Self::plan) without what has to be waited for: whether the input fits the schema, and what a backend
+    /// elsewhere says. Nothing is started.
+    #[must_use]
+    pub fn outline(&self) -> Plan {
+        let refused = self.refused();
+        let mut preview = self.preview().cloned();
+        if let (Some(preview), Some(reason)) = (&mut preview, &refused) {
+            // Said once.
+            preview.problems.retain(|it| !it.text.contains(&reason.why));
+        }
+        let has_rules = self.shared.stages.get(names::PERMISSION).is_some();
+        Plan {
+            tool: self.id().to_string(),
+            preview,
+            violations: None,
+            ended: None,
+            refused,
+            decision: has_rules.then(|| self.decision()),
+            variables: self.variables(),
+            confinement: self.confinement(),
+            granted: self.plugin_tool().map(|_| self.granted().cloned().unwrap_or_default()),
+            missing: self.missing(),
+        }
+    }
+
     /// Everything that is known of the call before it is made. Nothing is started; a backend elsewhere may be
     /// asked. The deadline and the cancellation of `ctx` hold for the check of the input.
     ///
@@ -312,33 +330,18 @@ impl Prepared {
             Checked::Violates(violations) => (Some(violations), None),
             Checked::Ended(result) => (None, Some(*result)),
         };
-        let refused = self.refused();
-        let has_rules = self.shared.stages.get(names::PERMISSION).is_some();
-        let mut preview = self.preview().cloned();
-        if let Some(preview) = &mut preview {
+        let mut res = Plan { violations, ended, ..self.outline() };
+        if let Some(preview) = &mut res.preview {
             for problem in self.entry.tool().preflight(&self.input).await {
+                let is_reason =
+                    res.refused.as_ref().is_some_and(|it| problem.text.contains(&it.why));
                 // The preview may know it already.
-                if !preview.problems.iter().any(|it| it.text == problem.text) {
+                if !is_reason && !preview.problems.iter().any(|it| it.text == problem.text) {
                     preview.problems.push(problem);
                 }
             }
-            if let Some(reason) = &refused {
-                // Said once.
-                preview.problems.retain(|it| !it.text.contains(&reason.why));
-            }
         }
-        Ok(Plan {
-            tool: self.id().to_string(),
-            preview,
-            violations,
-            ended,
-            refused,
-            decision: has_rules.then(|| self.decision()),
-            variables: self.variables(),
-            confinement: self.confinement(),
-            granted: self.plugin_tool().map(|_| self.granted().cloned().unwrap_or_default()),
-            missing: self.missing(),
-        })
+        Ok(res)
     }
 
     async fn check(&self, ctx: &CallContext) -> Result<Checked, ToolError> {

@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     host.registry().snapshot().iter().for_each(|it| println!("{}", it.id()));
 
     let call = host.prepare(&tool, Input::empty())?;
-    let confinement = call.confinement().ok_or("it is no program")?;
+    let confinement = call.outline().confinement.ok_or("it is no program")?;
     println!("sandbox {}", confinement.sandbox.join(", "));
     match call.run(&CallContext::new()).await {
         Ok(result) => println!("result {}", result.output),

@@ -57,9 +57,9 @@ impl AtTerminal {
             ("checkpoint", one_line(call.entry().id().as_str())),
             ("because", tame(&question.why)),
         ];
-        let variables = call.prepared().variables();
-        if let Some(preview) = call.prepared().preview() {
-            rows.extend(preview::facts(preview, variables.as_deref()));
+        let plan = call.prepared().outline();
+        if let Some(preview) = &plan.preview {
+            rows.extend(preview::facts(preview, plan.variables.as_deref()));
         }
         let input = call.input().text();
         rows.push(("input", shown(&input)));

@@ -105,5 +105,5 @@ fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, S
         }
         Ok::<_, Stop>((report, signals.first))
     })?;
-    settled(report, &loaded, &call, signal)
+    settled(report, &loaded, &call, call.outline(), signal)
 }

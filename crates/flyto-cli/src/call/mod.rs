@@ -175,14 +175,14 @@ fn make(
     session: &Session,
 ) -> Result<Made, Stop> {
     let screen = session.screen;
-    let preview = call.preview();
+    let plan = call.outline();
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(not_tried)?;
     let now = Instant::now();
     let deadline = args.timeout.map(|it| now + it);
     // A tool whose limit ends later than clocks can tell has none that matters here.
-    let own = preview.and_then(|it| now.checked_add(it.deadline?));
+    let own = plan.preview.as_ref().and_then(|it| now.checked_add(it.deadline?));
     let ends = deadline.into_iter().chain(own).min();
 
     let cancellation = CancellationToken::new();
@@ -244,7 +244,7 @@ fn make(
     }
     // In a document they are a member of it.
     let stages = if screen.timed && screen.is_json() { report.stages.clone() } else { Vec::new() };
-    match settled(report, loaded, call, signals.first()) {
+    match settled(report, loaded, call, plan, signals.first()) {
         Ok(made) => Ok(Made { shown, stages, ..made }),
         Err(stop) => Err(stop.with_stages(stages)),
     }
@@ -255,6 +255,7 @@ fn settled(
     report: CallReport,
     loaded: &Loaded,
     call: &Prepared,
+    plan: Plan,
     signal: Option<u8>,
 ) -> Result<Made, Stop> {
     let CallReport { result, undo, .. } = report;
@@ -265,17 +266,16 @@ fn settled(
         execution.confirmed = Some(false);
     }
     // Without an execution no program has seen a default.
-    let defaulted = result.execution.as_ref().and_then(|_| call.missing());
-    let defaulted = defaulted.map(|it| it.defaulted).unwrap_or_default();
+    let Plan { preview, confinement, missing, .. } = plan;
+    let defaulted = result.execution.as_ref().and(missing.as_ref());
+    let defaulted = defaulted.map(|it| it.defaulted.clone()).unwrap_or_default();
     // How the plugin is granted the variables for want of which the call failed.
     let is_ungranted = matches!(result.failure, Some(Failure::Environment { .. }));
-    let lacks = if is_ungranted { call.missing() } else { None };
-    let lacks = lacks.filter(MissingGrants::has_ungranted);
+    let lacks = missing.filter(|it| is_ungranted && it.has_ungranted());
     let exit = Exit::of(&Ending::Called { result: &result, signal });
-    let working_dir = call.preview().and_then(|it| it.working_dir.clone());
+    let working_dir = preview.and_then(|it| it.working_dir);
     let is_limited = loaded.is_limited;
     let undo = undo.map(|it| it.map_err(|err| chain(&err)));
-    let confinement = call.confinement();
     let made = Made::new(result, exit);
     Ok(Made { working_dir, confinement, is_limited, lacks, defaulted, undo, ..made })
 }

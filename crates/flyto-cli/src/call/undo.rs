@@ -185,7 +185,7 @@ async fn undo_one(
         let what = "the inverse call was made, and that could not be recorded";
         Stop::new(Why::Failed, format!("{what}: {}", chain(&err)))
     })?;
-    let made = settled(report, loaded, &call, signals.first);
+    let made = settled(report, loaded, &call, call.outline(), signals.first);
     let made = made.map_err(|stop| with_state(stop, &state, record))?;
     Ok((made, state, by.to_string()))
 }

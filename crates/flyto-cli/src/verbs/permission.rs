@@ -42,7 +42,7 @@ pub(super) fn test(args: &PermissionTest, session: &Session) -> Result<Exit, Sto
     let entry = loaded.find(&args.name)?;
     let input = input::input(&args.input, std::io::stdin().lock())?;
     let call = loaded.host.prepare_entry(entry, input);
-    let decision = call.decision();
+    let decision = call.outline().decision.expect("the host has the stage `permission`");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let plan = runtime.map_err(not_tried)?.block_on(call.plan(&CallContext::new()));
     let violations = plan.as_ref().ok().and_then(|it| it.violations.as_ref());

@@ -27,7 +27,7 @@ use crate::{
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Question<'a> {
-    /// The call that waits. Its [preview](crate::Prepared::preview) says what would run.
+    /// The call that waits. Its [outline](crate::Prepared::outline) says what would run.
     pub call: &'a Call,
     /// Why it is asked, in one or more lines.
     pub why: String,

@@ -168,7 +168,7 @@ fn it_is_known_why_a_program_sees_a_variable() {
     world.config.exec_tools = vec![world.write("tools.json", file)];
     let host = world.host();
     let variables = |name: &str| {
-        let variables = host.prepare(name, Input::empty()).expect("a tool").variables()?;
+        let variables = host.prepare(name, Input::empty()).expect("a tool").outline().variables?;
         Some(variables.iter().map(|it| format!("{} {:?}", it.name, it.origin)).collect::<Vec<_>>())
     };
     let expected = ["HOME Host", "PATH Host", "PLUGIN_DATA Plugin", "PLUGIN_ROOT Plugin"];

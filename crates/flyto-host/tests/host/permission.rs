@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Flags, Host, HostBuilder, TrustStore, load_config,
-    permission::{Caller, Verdict},
+    CallError, Flags, Host, HostBuilder, Prepared, TrustStore, load_config,
+    permission::{Caller, Decision, Verdict},
     stages::{Answer, CheckpointHandler, Question},
 };
 use flyto_tools::{
@@ -98,13 +98,18 @@ async fn a_call_by_the_operator_is_the_yes_to_a_question_and_to_no_denial() {
     let denied = world(r#"{"deny": ["p:run"]}"#);
     let host = builder(&denied).caller(Caller::Operator).build();
     let plan = host.prepare("p:run", Input::empty()).expect("it is there");
-    assert_eq!(plan.decision().verdict, Verdict::Deny);
-    let planned = plan.refused().expect("it is denied");
+    assert_eq!(decided(&plan).verdict, Verdict::Deny);
+    let planned = plan.outline().refused.expect("it is denied");
     assert!(planned.why.contains("the rules deny it") && planned.rule.is_some(), "{planned:?}");
     match call(&host, "p:run", "{}").await {
         Err(CallError::Refused(refused)) => assert_eq!(planned, *refused),
         other => panic!("{other:?}"),
     }
+}
+
+/// What the rules say of a call.
+fn decided(call: &Prepared) -> Arc<Decision> {
+    call.outline().decision.expect("a host has rules")
 }
 
 /// Gives one answer after the other, and notes what it was asked.
@@ -185,7 +190,7 @@ async fn only_a_rule_for_exactly_this_call_releases_a_checkpoint() {
         add_gated(&host);
         assert_eq!(call(&host, "send", "{}").await.is_ok(), is_released, "{rule}");
         let prepared = host.prepare("send", Input::empty()).expect("it is there");
-        assert_eq!(prepared.refused().is_none(), is_released, "{rule}");
+        assert_eq!(prepared.outline().refused.is_none(), is_released, "{rule}");
     }
     // The answer to a checkpoint releases the later ones of the same tool.
     let world = world(r#"{"allow": ["class:undeclared"]}"#);
@@ -209,7 +214,7 @@ async fn a_lax_class_holds_for_plugins_that_the_operator_named() {
     world.write("plugins/r/plugin.json", READS);
     let verdict = |world: &World| {
         let call = builder(world).build().prepare("r:look", Input::empty()).expect("it is there");
-        call.decision().verdict
+        decided(&call).verdict
     };
     assert_eq!(verdict(&world), Verdict::Ask);
     world.config.plugins.allowed_plugins.insert("r".to_owned());
@@ -239,7 +244,7 @@ async fn files_of_the_project_need_no_rule() {
             .expect("free");
     }
     let verdicts = ["inside", "outside", "up"]
-        .map(|it| host.prepare(it, Input::empty()).expect("it is there").decision().verdict);
+        .map(|it| decided(&host.prepare(it, Input::empty()).expect("it is there")).verdict);
     assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask, Verdict::Ask]);
 }
 
@@ -265,7 +270,7 @@ fn check_project(project: &str, is_trusted: bool, expect: Expect) {
     for name in ["b", "c"] {
         let tool = NativeTool::builder(name, "Does.").run(async |_, _: NoInput| "done");
         host.add_tool("test", tool.expect("a tool")).expect("free");
-        let decision = host.prepare(name, Input::empty()).expect("it is there").decision();
+        let decision = decided(&host.prepare(name, Input::empty()).expect("it is there"));
         shown.push(decision.to_string());
     }
     let dir = file.parent().and_then(|it| it.parent()).and_then(|it| it.parent()).expect("above");
@@ -329,7 +334,7 @@ async fn an_answer_for_always_is_no_rule_for_others() {
     expect!["the tool asks for a release before each call []"].assert_eq(&handler.asked());
     world.add_plugin("p", "echo ran");
     host.reload();
-    let decision = host.prepare("p:run", Input::empty()).expect("it is there").decision();
+    let decision = decided(&host.prepare("p:run", Input::empty()).expect("it is there"));
     assert_eq!(decision.verdict, Verdict::Ask);
 }
 
@@ -348,7 +353,7 @@ fn a_rule_that_denies_sees_the_input_of_a_fixed_program() {
     let host = builder(&world).build();
     let verdict = |input: &str| {
         let input = Input::parse(input).expect("JSON");
-        host.prepare("sh:run", input).expect("it is there").decision().verdict
+        decided(&host.prepare("sh:run", input).expect("it is there")).verdict
     };
     assert_eq!(verdict(r#"{"command": "ls"}"#), Verdict::Allow);
     for input in [
@@ -376,7 +381,7 @@ fn a_rule_for_an_evolved_tool_answers_for_the_text_that_was_approved() {
             .preview(move |_| Some(preview.clone()));
         let tool = tool.run(|_, _: NoInput| async { "done" }).expect("it is fine");
         host.registry().register("a program", Arc::new(tool)).expect("it is new");
-        host.prepare("note", Input::empty()).expect("it is there").decision().verdict
+        decided(&host.prepare("note", Input::empty()).expect("it is there")).verdict
     };
     let evolved = || Origin::Evolved { version: 1 };
     assert_eq!(verdict("Bash(curl:*)", evolved()), Verdict::Allow);

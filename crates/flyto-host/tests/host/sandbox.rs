@@ -35,7 +35,8 @@ async fn a_profile_that_the_backend_cannot_keep_refuses_programs_and_nothing_els
         assert_eq!(
             host.prepare("p:run", Input::empty())
                 .expect("it is there")
-                .confinement()
+                .outline()
+                .confinement
                 .expect("a program")
                 .sandbox,
             [profile]
@@ -78,7 +79,8 @@ async fn policies_of_the_handle_hold_beside_the_configuration() {
     let named = |host: &Host| {
         host.prepare("p:run", Input::empty())
             .expect("it is there")
-            .confinement()
+            .outline()
+            .confinement
             .expect("a program")
             .sandbox
             .join(" ")
@@ -95,7 +97,8 @@ async fn policies_of_the_handle_hold_beside_the_configuration() {
     let confinement = host
         .prepare("p:run", Input::empty())
         .expect("it is there")
-        .confinement()
+        .outline()
+        .confinement
         .expect("a program");
     assert_eq!(
         (confinement.sandbox.join(" "), confinement.kill),

@@ -261,7 +261,7 @@ async fn check_checkpoint(handler: Handler, ctx: &CallContext, expect: Expect) {
     let world = World::new();
     let host = with_greet(builder(&world).checkpoint_handler(handler).build(), at_checkpoint());
     let call = host.prepare("greet", input()).expect("it is there");
-    assert_eq!(call.refused(), None, "a handler decides");
+    assert_eq!(call.outline().refused, None, "a handler decides");
     let shown = match call.run(ctx).await {
         Ok(result) => match result.failure {
             Some(failure) => format!("{failure:?}: {}", result.output),

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use flyto_host::{
     Prepared,
     permission::{Caller, Verdict},
-    stages::{Answer, CheckpointHandler, Question},
+    stages::{Answer, Checkpoint, CheckpointHandler, Question},
 };
 use flyto_tools::CallId;
 use serde_json::{Map, Value, json, value::to_raw_value};
@@ -195,11 +195,10 @@ impl Asker {
 
     /// Waits until everything that is asked about this call is answered. A call that is refused before never comes to that.
     pub(crate) async fn settled(&self, call: &Prepared) {
-        let decision = call.decision();
-        let is_asked = decision.verdict == Verdict::Ask && call.caller() != Caller::Operator;
-        let has_checkpoint = call.entry().tool().metadata().requires_checkpoint;
-        let n =
-            usize::from(is_asked) + usize::from(has_checkpoint && !decision.is_exactly_allowed());
+        let decision = call.outline().decision;
+        let is_asked = decision.is_some_and(|it| it.verdict == Verdict::Ask);
+        let is_asked = is_asked && call.caller() != Caller::Operator;
+        let n = usize::from(is_asked) + usize::from(Checkpoint::needs_release(call));
         // The sender lives as long as this.
         let _ = self.n_answered.subscribe().wait_for(|it| *it >= n).await;
     }

@@ -24,7 +24,7 @@ pub(crate) fn plan_text(question: &Question<'_>, session_rules: &[String]) -> St
     let mut fact = |name: &str, value: &str| {
         let _ = write!(res, "\n{name}: {value}");
     };
-    if let Some(preview) = call.prepared().preview() {
+    if let Some(preview) = &call.prepared().outline().preview {
         if let Some(words) = &preview.command_line {
             let words: Vec<_> = words.iter().map(|it| word(it)).collect();
             fact("runs", &shown(&words.join(" ")));
