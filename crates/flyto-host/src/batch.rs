@@ -138,14 +138,20 @@ impl ToolCaller for Host {
     }
 }
 
-/// What a tool that has others called is told of one that gave no result.
+/// What a tool that has others called is told of one that gave no result. The [`CallError`] is the source, so that
+/// [`Refusal::of`](crate::Refusal::of) finds the stage and the rule.
 impl From<CallError> for ToolError {
     fn from(err: CallError) -> Self {
-        let kind = match err {
+        let err = match err {
             CallError::Tool(err) => return err,
-            CallError::NotFound { .. } => ToolErrorKind::NotFound,
-            CallError::PluginHeldBack { .. } | CallError::Refused(_) => ToolErrorKind::Refused,
+            err => err,
         };
-        Self::new(kind, err.to_string())
+        let (kind, tool) = match &err {
+            CallError::NotFound { name, .. } => (ToolErrorKind::NotFound, name.clone()),
+            CallError::PluginHeldBack { name, .. } => (ToolErrorKind::Refused, name.clone()),
+            CallError::Refused(refusal) => (ToolErrorKind::Refused, refusal.tool.clone()),
+            CallError::Tool(_) => unreachable!("it was given back"),
+        };
+        Self::new(kind, format!("failed to call {tool:?}")).with_source(err)
     }
 }

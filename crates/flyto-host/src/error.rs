@@ -1,6 +1,6 @@
 //! Why a call gave no result.
 
-use std::fmt;
+use std::{error::Error as _, fmt};
 
 use flyto_diagnostics::Diagnostic;
 use flyto_plugin::PluginState;
@@ -70,6 +70,16 @@ impl Refusal {
     #[must_use]
     pub fn new(call: &Call, stage: &str, why: impl Into<String>) -> Self {
         Self::of_tool(call.entry().id().to_string(), stage, why.into())
+    }
+
+    /// The refusal for which a call within another one gave no result
+    /// ([`ToolCaller`](flyto_tools::ToolCaller)); `None` for any other reason.
+    #[must_use]
+    pub fn of(err: &ToolError) -> Option<&Self> {
+        match err.source()?.downcast_ref::<CallError>()? {
+            CallError::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
     }
 
     /// A refusal of each call of this tool.

@@ -22,7 +22,7 @@ use std::time::Instant;
 use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::{CallReport, Checkpoint, StageTime, names};
-use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared};
+use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared, Refusal};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
@@ -338,7 +338,10 @@ struct DryRun<'a> {
     lacks: Option<MissingGrants>,
     /// Why the call would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<&'a str>,
+    refused: Option<&'a Refusal>,
+    /// A result with which the call would end: its time was over while its input was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<&'a ToolResult>,
     /// What the rules say of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     permission: Option<&'a Decision>,
@@ -361,6 +364,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         tool,
         mut preview,
         refused,
+        ended,
         decision,
         violations,
         variables,
@@ -375,13 +379,15 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         // The schema ends the call before a template is filled with such values.
         preview.problems.retain(|it| it.kind != ProblemKind::BadInput);
     }
-    let asks = refused.is_none() && violations.is_none() && Checkpoint::needs_release(call);
+    let asks = refused.is_none()
+        && violations.is_none()
+        && ended.is_none()
+        && Checkpoint::needs_release(call);
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
         let variables = variables.map(preview::variable_documents);
         let preview = preview.as_ref();
-        let refused = refused.as_ref().map(|it| it.why.as_str());
         let confinement = confinement.as_ref().map(ConfinementDocument::of);
         screen.document(&DryRun {
             tool: &tool,
@@ -389,7 +395,8 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
             variables,
             confinement,
             lacks: missing,
-            refused,
+            refused: refused.as_ref(),
+            ended: ended.as_ref(),
             permission: decision.as_deref(),
             asks: asks.then_some(names::CHECKPOINT),
             violations,
@@ -404,7 +411,11 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         rows.extend(confinement.iter().flat_map(confinement::facts));
         rows.extend(missing.iter().flat_map(tool_details::missing_facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
+        rows.extend(ended.as_ref().map(|it| ("problem", tame(&it.output))));
         screen.answer(facts(screen.stdout, &rows))?;
+    }
+    if let Some(ended) = &ended {
+        return Ok(Exit::of(&Ending::Called { result: ended, signal: None }));
     }
     let problem = preview.and_then(|it| it.problems.first().map(|it| it.kind));
     Ok(Exit::of(&Ending::DryRun {

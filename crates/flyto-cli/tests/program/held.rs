@@ -38,6 +38,9 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
     "#]]);
     let dry = place.call(&["p:t", "--dry-run", "--format", "json"]).run();
     assert_eq!(dry.code, Some(5));
+    let refused = &dry.json()["refused"];
+    assert_eq!((&refused["stage"], &refused["tool"]), (&"checkpoint".into(), &"p:t".into()));
+    assert_eq!(refused["allowed_by"], serde_json::json!(["p:t"]));
     let page = place.flyto(&["--plugins", "plugins", "show", "p:t"]).run().shown();
     let line = page.lines().find(|it| it.starts_with("checkpoint"));
     expect!["checkpoint   needed before each call"].assert_eq(line.expect("it is said"));
@@ -215,6 +218,13 @@ fn a_rule_that_denies_stops_the_operator_too() {
         error: the call of "p:t" was refused by the stage "permission": the rules deny it: tool p:t: p:t (deny, operator, DIR/config.json:2:10)
           help: the rule stands in DIR/config.json:2:10; `flyto permission test` explains each part of a call
     "#]]);
+    let dry = place.call(&["p:t", "--config", "config.json", "--dry-run", "--format", "json"]);
+    let refused = &dry.run().json()["refused"];
+    assert_eq!(
+        (&refused["stage"], &refused["rule"]["text"]),
+        (&"permission".into(), &"p:t".into())
+    );
+    assert_eq!(refused["rule"]["place"]["line"], 2);
     place.call(&["p:t", "--config", "config.json", "--dry-run"]).check(expect![[r#"
         exit code 5
         -- stdout

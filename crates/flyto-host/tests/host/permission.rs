@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Flags, Host, HostBuilder, Prepared, TrustStore, load_config,
+    CallError, Flags, Host, HostBuilder, Prepared, Refusal, TrustStore, load_config,
     permission::{Caller, Decision, Verdict},
-    stages::{Answer, CheckpointHandler, Question},
+    stages::{Answer, CheckpointHandler, Question, names},
 };
 use flyto_tools::{
     Access, CallContext, Input, Metadata, NativeTool, NoInput, Origin, PermissionClass, Preview,
@@ -94,6 +94,10 @@ async fn a_call_by_the_operator_is_the_yes_to_a_question_and_to_no_denial() {
     let input = Input::empty();
     let err = host.call_tool(&CallContext::new(), "p:run", input).await.expect_err("refused");
     assert_eq!(err.kind(), ToolErrorKind::Refused);
+    let refusal = Refusal::of(&err).expect("a stage refused it");
+    assert_eq!(refusal.stage, names::PERMISSION);
+    assert_eq!(refusal.rule.as_ref().map(|it| it.text()), Some("p:run"));
+    assert_eq!(err.chain(), format!("failed to call \"p:run\": {refusal}"));
 
     let denied = world(r#"{"deny": ["p:run"]}"#);
     let host = builder(&denied).caller(Caller::Operator).build();
