@@ -252,6 +252,31 @@ async fn files_of_the_project_need_no_rule() {
     assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask, Verdict::Ask]);
 }
 
+/// Programs with fixed arguments, which read what they touch from their input.
+const NAMED: &str = r#"{"name": "n", "tools": [
+    {"name": "copy", "description": "Copies.", "command": "true", "permission_class": "file", "input_schema": {"properties": {
+        "from": {"type": "string", "x-flyto-path": "read"}, "to": {"type": "string", "x-flyto-path": "write"}}}},
+    {"name": "get", "description": "Fetches.", "command": "true", "permission_class": "webfetch"}]}"#;
+
+#[tokio::test]
+async fn rules_for_paths_and_hosts_hold_for_the_input_of_a_program() {
+    let mut world = world(r#"{"allow": ["Read(/data/**)", "Edit(/out/**)", "class:webfetch"]}"#);
+    world.write("plugins/n/plugin.json", NAMED);
+    world.config.plugins.allowed_plugins.insert("n".to_owned());
+    let host = builder(&world).build();
+    let verdict = |tool: &str, input: &str| {
+        let input = Input::parse(input).expect("JSON");
+        decided(&host.prepare(tool, input).expect("it is there")).verdict
+    };
+    assert_eq!(verdict("n:copy", r#"{"from": "/data/a"}"#), Verdict::Allow);
+    assert_eq!(verdict("n:copy", r#"{"from": "/data/a", "to": "/out/a"}"#), Verdict::Allow);
+    assert_eq!(verdict("n:copy", r#"{"from": "/out/a"}"#), Verdict::Ask);
+    assert_eq!(verdict("n:copy", r#"{"from": "/data/a", "to": "/data/b"}"#), Verdict::Ask);
+    assert_eq!(verdict("n:copy", "{}"), Verdict::Ask);
+    assert_eq!(verdict("n:get", r#"{"u": "https://a.example/x"}"#), Verdict::Allow);
+    assert_eq!(verdict("n:get", r#"{"u": "http://169.254.169.254/latest"}"#), Verdict::Ask);
+}
+
 /// What holds where the user allows `a:b`, and a project has these rules.
 fn check_project(project: &str, is_trusted: bool, expect: Expect) {
     let world = World::new();
