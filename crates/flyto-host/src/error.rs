@@ -59,9 +59,10 @@ pub struct Refusal {
     pub stage: String,
     /// Why, as the words that follow "was refused: ".
     pub why: String,
-    /// The rule that decided, with its place; `None` where the stage has no rules, or a default decided.
+    /// The rule that decided, with its place; `None` where the stage has no rules, or a default or the answer to a question
+    /// decided.
     pub rule: Option<Rule>,
-    /// Rules that would allow the call, and nothing wider; empty where there are none.
+    /// Rules that would allow the call, and nothing wider; empty where there are none, and after an answer that was no.
     pub allowed_by: Vec<String>,
 }
 

@@ -52,21 +52,23 @@ impl Stage for Permission {
                 why: decision.to_string(),
                 rules: decision.suggested_rules().into_iter().map(str::to_owned).collect(),
             };
-            let refused = match guarded(call, handler.ask(&question)).await {
-                Ok(Answer::Yes | Answer::Held) => None,
-                Ok(Answer::Always) => {
-                    call.prepared().allow(&question.rules);
-                    None
+            match guarded(call, handler.ask(&question)).await {
+                Ok(Answer::Yes | Answer::Held) => {}
+                Ok(Answer::Always) => call.prepared().allow(&question.rules),
+                // The answer decided. What asked is no rule that a caller could have changed.
+                Ok(Answer::No { reason }) => {
+                    let why = match reason {
+                        Some(reason) => format!("the answer was no: {reason}"),
+                        None => "the answer was no".to_owned(),
+                    };
+                    return Err(Refusal::new(call, names::PERMISSION, why).into());
                 }
-                Ok(Answer::No { reason }) => Some(reason.map_or_else(
-                    || "the answer was no".to_owned(),
-                    |it| format!("the answer was no: {it}"),
-                )),
-                Err(NoAnswer::Failed(why)) => Some(format!("there was no answer: {why}")),
+                Err(NoAnswer::Failed(why)) => {
+                    let why = format!("there was no answer: {why}");
+                    let refusal = Refusal::new(call, names::PERMISSION, why).decided(&decision);
+                    return Err(refusal.into());
+                }
                 Err(NoAnswer::Ended(end)) => return Ok(call.end_in(names::PERMISSION, end, None)),
-            };
-            if let Some(why) = refused {
-                return Err(Refusal::new(call, names::PERMISSION, why).decided(&decision).into());
             }
         }
         next.run(call).await

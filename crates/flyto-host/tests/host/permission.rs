@@ -178,6 +178,22 @@ async fn an_answer_holds_for_one_call_or_for_all() {
     .assert_eq(&handler.asked());
 }
 
+#[tokio::test]
+async fn a_caller_is_told_of_no_rule_after_a_no() {
+    let world = world(r#"{"ask": ["p:run"]}"#);
+    let answers = [Err("the dialogue is gone"), Ok(Answer::No { reason: None })];
+    let host = builder(&world).checkpoint_handler(Scripted::new(answers)).build();
+    let CallError::Refused(unanswered) = call(&host, "p:run", "{}").await.expect_err("no answer")
+    else {
+        panic!("it was asked");
+    };
+    assert!(unanswered.rule.is_some());
+    let CallError::Refused(no) = call(&host, "p:run", "{}").await.expect_err("no") else {
+        panic!("it was asked");
+    };
+    assert!(no.rule.is_none() && no.allowed_by.is_empty());
+}
+
 /// Adds a tool that is released before each call.
 fn add_gated(host: &Host) {
     let mut metadata = Metadata::default();
