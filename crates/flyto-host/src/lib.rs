@@ -80,6 +80,7 @@ mod tool_source; // sources that the embedding program adds
 mod trace; //       spans of calls
 #[cfg(unix)]
 pub mod undo; //    calls that can be taken back
+mod unreadable; //  a call whose input could not be read
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
 

@@ -4,7 +4,7 @@ use flyto_tools::{CallContext, CallId, Input};
 
 use crate::{error::CallError, permission::Caller};
 
-/// A call whose name leads to no tool, or to one of a plugin that is held back. It comes to no stage;
+/// A call whose name leads to no tool, or to one of a plugin that is held back, or whose input could not be read. It comes to no stage;
 /// [`Stage::missing`](super::Stage::missing) tells each of it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -21,8 +21,9 @@ pub struct MissingCall<'a> {
     pub parent: Option<&'a CallId>,
     /// The id of the call that this one was to take back.
     pub undoes: Option<&'a str>,
-    /// Why there is no tool: [`CallError::NotFound`], [`CallError::PluginHeldBack`]; of an undoing also
-    /// [`CallError::Refused`], where the tool of this name is another one than was recorded.
+    /// Why there is no tool: [`CallError::NotFound`], [`CallError::PluginHeldBack`]. [`CallError::Refused`] where the tool of
+    /// this name is another one than the record of an undoing has, or the input [could not be
+    /// read](crate::Host::refuse_input).
     pub error: &'a CallError,
 }
 
