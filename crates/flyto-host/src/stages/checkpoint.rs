@@ -111,6 +111,9 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// The [reason](Question::why) of the stage's questions.
+    pub const WHY: &str = "the tool asks for a release before each call";
+
     /// A stage with this handler.
     #[must_use]
     pub fn new(handler: Option<Arc<dyn CheckpointHandler>>) -> Self {
@@ -160,7 +163,7 @@ impl Stage for Checkpoint {
                 refusal.allowed_by = Self::released_by(call.prepared());
                 return Err(refusal.into());
             };
-            let why = "the tool asks for a release before each call".to_owned();
+            let why = Self::WHY.to_owned();
             let rules = Self::released_by(call.prepared());
             let question = Question { call, why, rules };
             let answer = guarded(call, handler.ask(&question)).await;
