@@ -96,6 +96,12 @@ pub enum ExportErrorKind {
     /// from a server of other tools, whose tools it does not check.
     #[error("clients cannot read the {0:?} of its input schema")]
     Member(&'static str),
+    /// A reference in the input schema leads out of it. Nothing is fetched for a schema, so no call of the tool could be checked,
+    /// and services refuse every tool with it.
+    #[error(
+        "a reference in its input schema leads to no part of the schema, and nothing is fetched"
+    )]
+    Reference,
     /// The API refuses this keyword at the root of an input schema.
     #[error("its input schema has {0:?} at the root, which the API does not take")]
     Keyword(&'static str),
@@ -140,6 +146,9 @@ pub fn export_one(
         if schema.contains_key(*keyword) {
             return Err(refuse(ExportErrorKind::Keyword(keyword)));
         }
+    }
+    if leads_out(entry.tool().input_schema()) {
+        return Err(refuse(ExportErrorKind::Reference));
     }
     let name = entry.wire_name();
     let description = entry.tool().description(ctx);
@@ -256,6 +265,50 @@ fn unreadable_member(schema: &Map<String, Value>) -> Option<&'static str> {
     };
     let members = ["$schema", "properties", "required"];
     members.into_iter().find(|it| schema.get(*it).is_some_and(|value| !is_readable(it, value)))
+}
+
+/// Whether a reference in a schema leads to no part of it: neither to a fragment of the schema nor to a resource that has its
+/// address for `$id`.
+fn leads_out(schema: &Value) -> bool {
+    let (mut references, mut ids) = (Vec::new(), Vec::new());
+    collect(schema, &mut references, &mut ids);
+    let leads_out = |it: &&str| {
+        let (resource, _) = it.split_once('#').unwrap_or((it, ""));
+        // An `$id` is resolved against those around it, so the reference may be longer or shorter by a directory.
+        let is_own = |id: &&str| {
+            let id = id.trim_end_matches('#');
+            id == resource
+                || id.strip_suffix(resource).is_some_and(|it| it.ends_with('/'))
+                || resource.strip_suffix(id).is_some_and(|it| it.ends_with('/'))
+        };
+        !resource.is_empty() && !ids.iter().any(is_own)
+    };
+    references.iter().any(leads_out)
+}
+
+/// The references of a schema, and the addresses of its parts.
+fn collect<'a>(schema: &'a Value, references: &mut Vec<&'a str>, ids: &mut Vec<&'a str>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match (key.as_str(), value) {
+                    ("$ref" | "$dynamicRef", Value::String(it)) => references.push(it),
+                    ("$id", Value::String(it)) => ids.push(it),
+                    // Values that are no schemas.
+                    ("const" | "enum" | "default" | "examples", _) => {}
+                    // Schemas by names, which may be any.
+                    (
+                        "properties" | "patternProperties" | "dependentSchemas" | "$defs"
+                        | "definitions",
+                        Value::Object(schemas),
+                    ) => schemas.values().for_each(|it| collect(it, references, ids)),
+                    _ => collect(value, references, ids),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|it| collect(it, references, ids)),
+        _ => {}
+    }
 }
 
 /// Writes the schemas `true` and `false` of properties as objects, for services that take nothing else.

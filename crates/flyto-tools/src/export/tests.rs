@@ -128,6 +128,31 @@ fn a_schema_that_clients_cannot_read_costs_its_tool_only() {
 }
 
 #[test]
+fn a_reference_that_leads_out_of_a_schema_costs_its_tool_only() {
+    let refused = |schema: Value| {
+        let registry = Registry::new();
+        registry
+            .register("test", Arc::new(Shown { name: "t", schema, ..Shown::default() }))
+            .unwrap();
+        let res = export(registry.snapshot().iter(), Format::Mcp, &DescribeContext::new());
+        res.refused.iter().any(|it| it.why == ExportErrorKind::Reference)
+    };
+    let property = |schema: Value| json!({"type": "object", "properties": {"default": schema}});
+    for reference in ["http://127.0.0.1:9/s.json", "https://example.com/a#/b", "file:///a", "a"] {
+        assert!(refused(property(json!({"$ref": reference}))), "{reference}");
+        assert!(refused(json!({"$defs": {"a": {"items": [{"$dynamicRef": reference}]}}})));
+        // No schema stands there.
+        assert!(!refused(property(json!({"const": {"$ref": reference}}))), "{reference}");
+    }
+    for reference in ["#", "#/$defs/a", "#name", "point.json", "https://example.com/point.json#/x"]
+    {
+        let mut schema = property(json!({"$ref": reference}));
+        schema["$defs"] = json!({"point": {"$id": "https://example.com/point.json"}});
+        assert!(!refused(schema), "{reference}");
+    }
+}
+
+#[test]
 fn mcp_shows_every_hint() {
     let plain = Shown { name: "7zip:list", schema: json!({}), ..Shown::default() };
     check(
