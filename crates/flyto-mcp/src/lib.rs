@@ -68,8 +68,11 @@
 //!
 //! What is asked about the call is answered before; a call that is refused makes no job. A call within it that is to be asked about
 //! later is asked about where the connection of the old era is still there, else refused. A tool that fails, or is refused, is a task
-//! that is `completed`, with a result that is an error; `failed` is a task of a server that was killed. A tool of the host that has the
-//! name of one of the four keeps it. Jobs of the operator are not reachable.
+//! that is `completed`, with a result that is an error; `failed` is a task whose end could not be recorded. A tool of the host that has
+//! the name of one of the four keeps it.
+//!
+//! A client reaches the jobs that it started, and no others: those of its connection, or over HTTP of its session. In the new era over
+//! HTTP, where requests belong to no session, a job is followed by its id, and is in no list.
 //!
 //! ## Bounds
 //!

@@ -19,7 +19,7 @@ use super::{
     Shared,
     approval::Asker,
     background::{
-        CallResult, Jobs, Reserved, RunningCall, tasks,
+        CallResult, Jobs, OwnJobs, Reserved, RunningCall, tasks,
         tools::{self, JobCall, Start},
     },
     discovery::{self, InnerCall},
@@ -164,7 +164,8 @@ impl ToolCall {
         let latest = Arc::new(Latest::default());
         let sink = Arc::clone(&latest);
         let ctx = CallContext::new().with_progress(move |progress: Progress| sink.set(progress));
-        let job = match begin(server, background, &prepared, ctx).await {
+        let own = &peer.session.jobs;
+        let job = match begin(server, own, background, &prepared, ctx).await {
             Ok(job) => job,
             Err(why) => return Some(result::error(server, &terms, &why)),
         };
@@ -189,7 +190,7 @@ impl ToolCall {
             }
         };
         let (tool, jobs) = (prepared.id().as_str(), server.jobs.as_ref());
-        let ended = ended(&mut call, go_on, || reserve(job.reserved, jobs, tool, &prepared));
+        let ended = ended(&mut call, go_on, || reserve(job.reserved, jobs, own, &prepared));
         let ended = match &progress_token {
             None => ended.await,
             Some(token) => {
@@ -203,7 +204,7 @@ impl ToolCall {
                 let id = reserved.id().clone();
                 latest.forward(reserved.context());
                 reserved.run(server, call, in_flight.cancellation.clone());
-                let job = jobs?.find(id.as_str()).await;
+                let job = jobs?.find(own, id.as_str()).await;
                 return (!in_flight.is_taken_back()).then(|| {
                     let job = job.map_err(Fault::internal)?;
                     let job = job.ok_or_else(|| Fault::internal("the job was removed"))?;
@@ -252,6 +253,7 @@ async fn begin(
     ctx: CallContext,
 ) -> Result<Begin, String> {
     let Some(jobs) = server.jobs.as_ref().filter(|_| background == Background::AtOnce) else {
+    own: &Arc<OwnJobs>,
         return Ok(Begin { ctx, background, reserved: None });
     };
     let plan = prepared.plan(&ctx).await;
@@ -260,7 +262,7 @@ async fn begin(
     if !may_run {
         return Ok(Begin { ctx, background: Background::Never, reserved: None });
     }
-    let reserved = jobs.reserve(prepared.id().as_str(), prepared.input()).await?;
+    let reserved = jobs.reserve(own, prepared.id().as_str(), prepared.input()).await?;
     Ok(Begin { ctx: reserved.context(), background, reserved: Some(reserved) })
 }
 
@@ -268,12 +270,12 @@ async fn begin(
 async fn reserve(
     reserved: Option<Reserved>,
     jobs: Option<&Arc<Jobs>>,
-    tool: &str,
+    own: &Arc<OwnJobs>,
     prepared: &Prepared,
 ) -> Option<Reserved> {
     match reserved {
         Some(reserved) => Some(reserved),
-        None => jobs?.reserve(tool, prepared.input()).await.ok(),
+        None => jobs?.reserve(own, prepared.id().as_str(), prepared.input()).await.ok(),
     }
 }
 

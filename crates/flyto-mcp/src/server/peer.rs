@@ -24,7 +24,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{
     Coming, Shared,
     approval::HeldRules,
-    background::tasks::{self, TaskMethod},
+    background::{
+        OwnJobs,
+        tasks::{self, TaskMethod},
+    },
     call::{Read, ToolCall},
     fault::Fault,
     lifecycle,
@@ -83,6 +86,8 @@ pub(crate) struct Session {
     pub(crate) questions: Questions,
     /// What the user approved for the session; `None` where no later message belongs to it.
     pub(crate) held: Option<HeldRules>,
+    /// The jobs that the client started.
+    pub(crate) jobs: Arc<OwnJobs>,
     /// Room for its calls; `None` where they are bounded by [`ServerOptions::max_calls`](crate::ServerOptions::max_calls) alone.
     pub(crate) room: Option<CallRoom>,
     /// Cancelled when a session over HTTP ends.
@@ -275,10 +280,11 @@ impl Peer {
                     return result::error(&self.server, terms, text).map(Begun::Done);
                 };
                 let (server, terms) = (Arc::clone(&self.server), terms.clone());
+                let session = Arc::clone(&self.session);
                 Ok(Begun::Running(match read {
                     Read::Call(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
                     Read::Job(call) => Box::pin(async move {
-                        in_flight.unless_cancelled(call.run(&server, &terms)).await
+                        in_flight.unless_cancelled(call.run(&server, &session, &terms)).await
                     }),
                     Read::Missing(call) => Box::pin(async move {
                         in_flight.unless_cancelled(call.run(&server, &terms)).await
@@ -308,8 +314,8 @@ impl Peer {
         let in_flight = self.start(id, 0)?;
         let in_flight =
             in_flight.ok_or_else(|| Fault::invalid_request("too many requests are in flight"))?;
-        let server = Arc::clone(&self.server);
-        let work = tasks::method(server, terms.clone(), task_method, params.task_id);
+        let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
+        let work = tasks::method(server, session, terms.clone(), task_method, params.task_id);
         Ok(Begun::Running(Box::pin(async move { in_flight.unless_cancelled(work).await })))
     }
 
@@ -389,9 +395,14 @@ impl Session {
         Arc::new(Self { held: Some(HeldRules::default()), room, ..Self::default() })
     }
 
-    /// That of a single message.
-    pub(crate) fn of_one_message(room: CallRoom) -> Arc<Self> {
-        Arc::new(Self { room: Some(room), ..Self::default() })
+    /// That of a single message. `jobs` are those of all such messages.
+    pub(crate) fn of_one_message(room: CallRoom, jobs: Arc<OwnJobs>) -> Arc<Self> {
+        Arc::new(Self { room: Some(room), jobs, ..Self::default() })
+    }
+
+    /// Whether later messages belong to it as well.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Cancels every request that runs.

@@ -249,20 +249,47 @@ fn jobs_of_the_operator_are_none_of_a_model() {
 }
 
 #[test]
-fn a_job_ends_with_its_server_and_is_told_by_the_next_one() {
+fn a_job_ends_with_its_server_and_the_operator_sees_how() {
     let place = allowed(&[("tree", TREE, "")]);
     let ids = fifo(&place, "ids");
-    for (signal, status) in [(Signal::TERM, "cancelled"), (Signal::KILL, "failed")] {
+    for (signal, state) in [(Signal::TERM, "ended"), (Signal::KILL, "lost")] {
         let mut client = knows_tasks(&place);
         let id = task(&mut client, "p__tree");
         let tree = watched(&lines(&ids, 3));
         kill_process(Pid::from_raw(client.pid().cast_signed()).unwrap(), signal).unwrap();
         client.end_with_open_stdin();
         assert_eq!(survivors(&tree), 0);
-        let task = ended(&mut knows_tasks(&place), &id);
-        assert_eq!(task["status"], status, "{task}");
-        assert_eq!(task["error"]["code"] == -32603, status == "failed", "{task}");
+        let jobs = listed(&place);
+        assert_eq!((&jobs[0]["id"], &jobs[0]["state"]), (&json!(id), &json!(state)));
+        // The next server has clients of its own.
+        assert_eq!(knows_tasks(&place).error("tasks/get", json!({"taskId": id})).0, -32602);
     }
+}
+
+#[test]
+fn a_job_belongs_to_the_client_that_started_it() {
+    let place = allowed(&[("t", GATED, "")]);
+    let (ids, mut go) = (fifo(&place, "ids"), fifo(&place, "go"));
+    let mut own = knows_tasks(&place);
+    let started = job(&mut own, "start", json!({"tool": "p__t"}));
+    let id = started["structuredContent"]["job"].clone();
+    assert_eq!(lines(&ids, 1), ["begun"]);
+
+    let mut other = knows_tasks(&place);
+    let running = job(&mut other, "status", json!({}));
+    assert_eq!(running["structuredContent"], json!({"running": []}));
+    for tool in ["status", "result", "cancel"] {
+        let result = job(&mut other, tool, json!({"job": id}));
+        assert!(text(&result).starts_with("there is no job"), "{result}");
+    }
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        assert_eq!(other.error(method, json!({"taskId": id})).0, -32602, "{method}");
+    }
+    // The operator sees it, and it goes on.
+    assert_eq!(listed(&place)[0]["id"], id);
+    go.write_all(b"go\n").unwrap();
+    let result = job(&mut own, "result", json!({"job": id, "wait_seconds": 50}));
+    assert_eq!(text(&result), "released\n");
 }
 
 #[test]

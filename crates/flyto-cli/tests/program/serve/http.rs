@@ -256,6 +256,51 @@ fn a_session_is_told_of_changes_until_it_ends() {
 fn a_question_is_put_over_the_stream_of_its_call() {
     let place = Place::with_tools(&[("t", "echo done", "")]);
     let server = Server::start(&place, &[]);
+#[test]
+fn a_job_belongs_to_the_session_that_started_it() {
+    let place = allowed(&[("t", "echo begun >ids; read -r line <go; echo released", "")]);
+    let (ids, mut go) = (fifo(&place, "ids"), fifo(&place, "go"));
+    let server = Server::start(&place, &["--task-after", "60"]);
+    let job = |tool: &str, arguments: Value| json!({"name": format!("jobs__{tool}"), "arguments": arguments});
+    let in_session = |session: &[String], tool: &str, arguments: Value| {
+        let call = request(2, "tools/call", &job(tool, arguments));
+        server.post(session, &call).event()["result"].take()
+    };
+    let in_none = |tool: &str, arguments: Value| {
+        server.modern("tools/call", job(tool, arguments)).event()["result"].take()
+    };
+    let (own, other) = (server.session(&json!({})), server.session(&json!({})));
+    let started = in_session(&own, "start", json!({"tool": "p__t"}));
+    let id = started["structuredContent"]["job"].clone();
+    assert_eq!(lines(&ids, 1), ["begun"]);
+    let running = in_session(&own, "status", json!({}));
+    assert_eq!(running["structuredContent"]["running"][0]["job"], id);
+    let running = in_session(&other, "status", json!({}));
+    assert_eq!(running["structuredContent"], json!({"running": []}));
+    for tool in ["status", "result", "cancel"] {
+        for result in
+            [in_session(&other, tool, json!({"job": id})), in_none(tool, json!({"job": id}))]
+        {
+            assert!(text(&result).starts_with("there is no job"), "{result}");
+        }
+    }
+    go.write_all(b"go\n").unwrap();
+    let result = in_session(&own, "result", json!({"job": id, "wait_seconds": 50}));
+    assert_eq!(text(&result), "released\n");
+
+    // What no session started is followed by its id, and is in no list.
+    let started = in_none("start", json!({"tool": "p__t"}));
+    let id = started["structuredContent"]["job"].clone();
+    let running = in_none("status", json!({}));
+    assert!(text(&running).starts_with("name the job"), "{running}");
+    let result = in_session(&own, "status", json!({"job": id}));
+    assert!(text(&result).starts_with("there is no job"), "{result}");
+    assert_eq!(lines(&ids, 1), ["begun"]);
+    go.write_all(b"go\n").unwrap();
+    let result = in_none("result", json!({"job": id, "wait_seconds": 50}));
+    assert_eq!(text(&result), "released\n");
+}
+
     let accept = json!({"action": "accept", "content": {"decision": "approve once"}});
     let session = server.session(&json!({"elicitation": {}}));
     let call = request(2, "tools/call", &json!({"name": "p__t", "arguments": {}}));

@@ -1,12 +1,14 @@
 //! Calls that go on after their request is answered.
 //!
-//! Each is a job of `flyto-host`: recorded on disk before the client has its id, listed by `flyto jobs`, and readable by a server
-//! that is started later. This process keeps it, so it ends with the server at the latest.
+//! Each is a job of `flyto-host`: recorded on disk before the client has its id, and listed for the operator by `flyto jobs`, also
+//! after the server. This process keeps it, so it ends with the server at the latest. It belongs to the client that started it
+//! ([`OwnJobs`]): no other client of this server, and no client of another one, reads or cancels it.
 //!
 //! A call comes here in two ways. A client that declares the tasks extension gets a task in place of the result once its call
 //! has run for a while ([`tasks`]); for any other client a tool starts the call in the background ([`tools`]). Either way the call
 //! has passed every gate before: what is asked about is answered while the request is open.
 
+mod own; //              whose job is whose
 pub(crate) mod tasks; // the extension of the new era
 pub(crate) mod tools; // the same for every client
 
@@ -30,6 +32,7 @@ use tokio::{
     time::timeout,
 };
 
+pub(crate) use self::own::OwnJobs;
 use super::{Shared, result};
 
 /// What came of a call.
@@ -66,6 +69,8 @@ struct Running {
 #[derive(Debug)]
 pub(crate) struct Reserved {
     jobs: Arc<Jobs>,
+    /// Those of its client, of which it is one.
+    own: Arc<OwnJobs>,
     /// By which its client finds it.
     id: JobId,
     /// The id of its tool.
@@ -103,17 +108,19 @@ impl Jobs {
         Arc::new(Self { store, max, running, tasks })
     }
 
-    /// Records a job for a call of this tool. From then on it is found.
+    /// Records a job for a call of this tool. From then on the client whose jobs are `own` finds it.
     ///
     /// # Errors
     ///
     /// In words: too many run already, or the disk refused.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
+        own: &Arc<OwnJobs>,
         tool: &str,
         input: &Input,
     ) -> Result<Reserved, String> {
-        let (jobs, name, input) = (Arc::clone(self), tool.to_owned(), input.clone());
+        let (jobs, own) = (Arc::clone(self), Arc::clone(own));
+        let (name, input) = (tool.to_owned(), input.clone());
         let made = move || {
             let new = jobs.store.create_for(&name, &input, Caller::Agent)?;
             let id = new.id().clone();
@@ -129,7 +136,10 @@ impl Jobs {
                 source,
             });
             match lock.and_then(|lock| JobWorker::take(&jobs.store, &id, lock)) {
-                Ok(worker) => Ok(Some(Reserved { jobs, id, tool: name, worker: Some(worker) })),
+                Ok(worker) => {
+                    own.add(&id, &jobs.store);
+                    Ok(Some(Reserved { jobs, own, id, tool: name, worker: Some(worker) }))
+                }
                 Err(err) => {
                     jobs.forget(&id);
                     new.discard();
@@ -148,16 +158,20 @@ impl Jobs {
         }
     }
 
-    /// The job of this id that a server made; `None` for any other text, and for jobs of other callers.
+    /// The job of this id, where it is one of the client's own; `None` for any other text.
     ///
     /// # Errors
     ///
     /// In words: its files do not make a job.
-    pub(crate) async fn find(self: &Arc<Self>, id: &str) -> Result<Option<Job>, String> {
-        let Some(id) = JobId::parse(id) else { return Ok(None) };
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        own: &OwnJobs,
+        id: &str,
+    ) -> Result<Option<Job>, String> {
+        let Some(id) = JobId::parse(id).filter(|it| own.has(it)) else { return Ok(None) };
         let jobs = Arc::clone(self);
         match spawn_blocking(move || jobs.store.find(id.as_str())).await {
-            Ok(Ok(job)) => Ok(Some(job).filter(|it| it.caller == Caller::Agent)),
+            Ok(Ok(job)) => Ok(Some(job)),
             Ok(Err(JobError::NotFound { .. })) => Ok(None),
             Ok(Err(err)) => Err(chain(&err)),
             Err(_) => Err("the job cannot be read".to_owned()),
@@ -189,12 +203,12 @@ impl Jobs {
         })
     }
 
-    /// The jobs that run in this process, the newest first.
-    pub(crate) async fn running_here(self: &Arc<Self>) -> Vec<Job> {
-        let ids: Vec<JobId> = self.running().keys().cloned().collect();
+    /// The client's own jobs that run, the newest first.
+    pub(crate) async fn running_here(self: &Arc<Self>, own: &OwnJobs) -> Vec<Job> {
+        let ids: Vec<JobId> = self.running().keys().filter(|it| own.has(it)).cloned().collect();
         let mut res = Vec::new();
         for id in ids {
-            if let Ok(Some(job)) = self.find(id.as_str()).await {
+            if let Ok(Some(job)) = self.find(own, id.as_str()).await {
                 res.push(job);
             }
         }
@@ -202,12 +216,11 @@ impl Jobs {
         res
     }
 
-    /// Asks for the end of a job's call, wherever it runs. The tool gets its grace. Nothing is to be done for a job that has
-    /// ended, or is lost.
+    /// Asks for the end of a job's call. The tool gets its grace. Nothing is to be done for a job that has ended, or is lost.
     ///
     /// # Errors
     ///
-    /// In words: the process that keeps it does not listen.
+    /// In words: what keeps it does not listen.
     pub(crate) async fn cancel(self: &Arc<Self>, job: &Job) -> Result<(), String> {
         if job.state != JobState::Running {
             return Ok(());
@@ -222,7 +235,7 @@ impl Jobs {
         cancelled.map_err(|err| err.to_string())?.map(drop).map_err(|err| chain(&err))
     }
 
-    /// Waits for the end of a job of this process, at most so long. Jobs of other processes are not waited for.
+    /// Waits for the end of a job, at most so long.
     pub(crate) async fn wait(&self, id: &JobId, limit: Duration) {
         let ended = self.running().get(id).map(|it| it.ended.clone());
         if let Some(ended) = ended {
@@ -304,6 +317,7 @@ impl Drop for Reserved {
         // A job that runs is forgotten when it ends.
         if let Some(worker) = self.worker.take() {
             let (jobs, id) = (Arc::clone(&self.jobs), self.id.clone());
+            self.own.forget(&id);
             let discard = move || {
                 drop(worker);
                 let _ = jobs.store.remove(&id);

@@ -20,7 +20,7 @@ use crate::server::{
     Shared,
     fault::{Fault, INTERNAL_ERROR, MISSING_CAPABILITY},
     params::Terms,
-    peer::Outcome,
+    peer::{Outcome, Session},
     result,
 };
 
@@ -129,13 +129,14 @@ pub(crate) fn created(server: &Shared, job: &Job) -> Outcome {
     Task::new(server, job, "task", "working").write()
 }
 
-/// Carries out a method for the task of this id.
+/// Carries out a method for the client's own task of this id.
 ///
 /// # Errors
 ///
-/// The client does not declare the extension, or there is no such task.
+/// The client does not declare the extension, or it has no such task.
 pub(crate) async fn method(
     server: Arc<Shared>,
+    session: Arc<Session>,
     terms: Terms,
     method: TaskMethod,
     id: Option<String>,
@@ -149,7 +150,7 @@ pub(crate) async fn method(
     let id = id.ok_or_else(|| Fault::invalid_params("params lack \"taskId\""))?;
     let unknown = || Fault::invalid_params(format!("there is no task {id:?}"));
     let jobs = server.jobs.as_ref().ok_or_else(unknown)?;
-    let job = jobs.find(&id).await.map_err(Fault::internal)?.ok_or_else(unknown)?;
+    let job = jobs.find(&session.jobs, &id).await.map_err(Fault::internal)?.ok_or_else(unknown)?;
     match method {
         TaskMethod::Get => get(&server, &terms, jobs, &job).await,
         TaskMethod::Cancel => {

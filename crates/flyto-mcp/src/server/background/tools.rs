@@ -1,7 +1,7 @@
 //! Four tools for calls in the background, for any client: one that starts a call, and three that follow it.
 //!
 //! A tool of the host with one of these names keeps it. The call that is started goes through all gates, and is asked about before it
-//! is answered with its job; the others reach jobs that a server made, and no job of the operator.
+//! is answered with its job; the others reach the jobs that their client started, and no others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{CallOutcome, Jobs, State};
-use crate::server::{Shared, params::Terms, peer::Outcome, result};
+use crate::server::{
+    Shared,
+    params::Terms,
+    peer::{Outcome, Session},
+    result,
+};
 
 /// Starts a call.
 pub(crate) const START: &str = "jobs__start";
@@ -87,11 +92,16 @@ impl JobCall {
     }
 
     /// Carries it out. What a model can react to is a result.
-    pub(crate) async fn run(self, server: &Arc<Shared>, terms: &Terms) -> Outcome {
+    pub(crate) async fn run(
+        self,
+        server: &Arc<Shared>,
+        session: &Session,
+        terms: &Terms,
+    ) -> Outcome {
         let Some(jobs) = &server.jobs else {
             return result::error(server, terms, "there are no jobs");
         };
-        match self.outcome(server, terms, jobs).await {
+        match self.outcome(server, session, terms, jobs).await {
             Ok(outcome) => outcome,
             Err(why) => result::error(server, terms, &why),
         }
@@ -105,21 +115,30 @@ impl JobCall {
     async fn outcome(
         self,
         server: &Shared,
+        session: &Session,
         terms: &Terms,
         jobs: &Arc<Jobs>,
     ) -> Result<Outcome, String> {
+        let own = &session.jobs;
         Ok(match self {
+            Self::Status { job: None } if !session.is_lasting() => {
+                return Err(
+                    "name the job: this request belongs to no session whose jobs could be listed"
+                        .to_owned(),
+                );
+            }
             Self::Status { job: None } => {
-                let running: Vec<Value> = jobs.running_here().await.iter().map(shown).collect();
+                let running = jobs.running_here(own).await;
+                let running: Vec<Value> = running.iter().map(shown).collect();
                 result::value(server, terms, &json!({"running": running}))
             }
             Self::Status { job: Some(id) } => {
-                result::value(server, terms, &shown(&find(jobs, &id).await?))
+                result::value(server, terms, &shown(&find(jobs, session, &id).await?))
             }
             Self::Result { job: id, wait } => {
-                let job = find(jobs, &id).await?;
+                let job = find(jobs, session, &id).await?;
                 jobs.wait(&job.id, wait).await;
-                let job = find(jobs, &id).await?;
+                let job = find(jobs, session, &id).await?;
                 match jobs.state(&job).await? {
                     State::Running => result::value(server, terms, &shown(&job)),
                     State::Cancelled => result::error(server, terms, "the call was cancelled"),
@@ -134,7 +153,7 @@ impl JobCall {
                 }
             }
             Self::Cancel { job: id } => {
-                let job = find(jobs, &id).await?;
+                let job = find(jobs, session, &id).await?;
                 let was_running = job.state == JobState::Running;
                 jobs.cancel(&job).await?;
                 let shown = json!({"job": job.id.as_str(), "was_running": was_running});
@@ -144,14 +163,15 @@ impl JobCall {
     }
 }
 
-/// The job of this id.
+/// The client's own job of this id.
 ///
 /// # Errors
 ///
 /// In words: there is none.
-async fn find(jobs: &Arc<Jobs>, id: &str) -> Result<Job, String> {
-    jobs.find(id).await?.ok_or_else(|| {
-        format!("there is no job {id:?}; {STATUS} without arguments lists those that run")
+async fn find(jobs: &Arc<Jobs>, session: &Session, id: &str) -> Result<Job, String> {
+    jobs.find(&session.jobs, id).await?.ok_or_else(|| match session.is_lasting() {
+        true => format!("there is no job {id:?}; {STATUS} without arguments lists those that run"),
+        false => format!("there is no job {id:?}"),
     })
 }
 

@@ -43,6 +43,7 @@ use self::{
 };
 use super::{
     Server, Shared,
+    background::OwnJobs,
     fault::Fault,
     message::{Frame, Id, Message, Response as Answer, Unreadable},
     outbox::Outbox,
@@ -184,6 +185,8 @@ struct Endpoint {
     options: HttpOptions,
     /// Clients of the era of handshakes.
     sessions: Sessions,
+    /// The jobs of requests that belong to no session.
+    jobs: Arc<OwnJobs>,
     /// What each kind of request may take of the connections.
     shares: Shares,
     /// Ends everything once it is cancelled.
@@ -240,7 +243,8 @@ impl Server {
         let sessions = Sessions::new(options.max_sessions);
         let shares = Shares::of(options.max_connections);
         let (server, stop_all) = (Arc::clone(&self.0), stop.clone());
-        let endpoint = Endpoint { server, options, sessions, shares, stop: stop_all, alive };
+        let jobs = Arc::default();
+        let endpoint = Endpoint { server, options, sessions, jobs, shares, stop: stop_all, alive };
         let endpoint = Arc::new(endpoint);
         let mut connections = JoinSet::new();
         loop {
@@ -393,7 +397,9 @@ impl Endpoint {
         let mut opened = None;
         let session = match checks::era(headers, &message) {
             Err(fault) => return json(message_id(&message), &Err(fault)),
-            Ok(checks::Era::Modern) => Session::of_one_message(self.shares.of_no_session()),
+            Ok(checks::Era::Modern) => {
+                Session::of_one_message(self.shares.of_no_session(), Arc::clone(&self.jobs))
+            }
             Ok(checks::Era::Handshake) => match self.sessions.open(self.shares.of_session()) {
                 Ok((name, session)) => {
                     opened = Some(name);
