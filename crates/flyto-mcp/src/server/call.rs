@@ -38,8 +38,8 @@ pub(crate) struct ToolCall {
     terms: Terms,
     /// Present where the client wants to be told of progress.
     progress_token: Option<ProgressToken>,
-    /// The call, or why its arguments are no input.
-    prepared: Result<Prepared, InputError>,
+    /// The call, or its tool and why the arguments are no input.
+    prepared: Result<Prepared, (Entry, InputError)>,
     /// The client, for what the rules ask about; `None` where the host asks no client.
     asker: Option<Arc<Asker>>,
     /// When its request is answered before it ends.
@@ -134,8 +134,10 @@ impl ToolCall {
         background: Background,
     ) -> Result<Read, Fault> {
         // What a program reads on stdin are the bytes that the client wrote.
-        let prepared = Input::parse(arguments);
-        let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
+        let prepared = match Input::parse(arguments) {
+            Ok(input) => Ok(peer.server.host.prepare_entry(entry, input)),
+            Err(why) => Err((entry, why)),
+        };
         let asker = match (&peer.server.approvals, &prepared) {
             (Some(_), Ok(prepared)) => {
                 let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
@@ -159,7 +161,12 @@ impl ToolCall {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             // The model wrote the arguments, and can write them again.
-            Err(err) => return Some(result::error(server, &terms, &err.to_string())),
+            Err((entry, why)) => {
+                let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
+                let err = server.host.refuse_input(&entry, &ctx, &why).await;
+                let is_awaited = !in_flight.is_taken_back();
+                return is_awaited.then(|| result::not_called(server, &terms, &err));
+            }
         };
         let latest = Arc::new(Latest::default());
         let sink = Arc::clone(&latest);
@@ -224,9 +231,7 @@ impl ToolCall {
                 // A call that ended with a question is answered with it.
                 let arguments = prepared.input().as_str();
                 let question = asker.and_then(|it| it.question(tool, arguments));
-                question.unwrap_or_else(|| {
-                    result::error(server, &terms, &result::why_not(server, &err))
-                })
+                question.unwrap_or_else(|| result::not_called(server, &terms, &err))
             }
         })
     }
@@ -248,12 +253,12 @@ struct Begin {
 /// In words: no job can be recorded.
 async fn begin(
     server: &Arc<Shared>,
+    own: &Arc<OwnJobs>,
     background: Background,
     prepared: &Prepared,
     ctx: CallContext,
 ) -> Result<Begin, String> {
     let Some(jobs) = server.jobs.as_ref().filter(|_| background == Background::AtOnce) else {
-    own: &Arc<OwnJobs>,
         return Ok(Begin { ctx, background, reserved: None });
     };
     let plan = prepared.plan(&ctx).await;

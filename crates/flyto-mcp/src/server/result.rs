@@ -10,6 +10,9 @@ use serde_json::{Value, json, value::to_raw_value};
 
 use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
 
+/// The member of `_meta` in which a refusal stands for programs.
+const REFUSAL: &str = "dev.flyto/refusal";
+
 /// The result of `tools/call`.
 ///
 /// Its text is one block. "MCP 2025-11-25, Server, Tools, Structured Content" wants the structured part as text as
@@ -50,18 +53,39 @@ pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome 
     // Up to 2025-11-25 the structured part is an object.
     let fits = |it: &Value| terms.revision.is_modern() || it.is_object();
     let structured = data.as_ref().filter(|it| terms.revision.has_structured_results() && fits(it));
-    write(server, terms, &output, structured, is_error)
+    write(server, terms, &output, structured, is_error, None)
 }
 
 /// A result that is an object, which is its text as well.
 pub(crate) fn value(server: &Shared, terms: &Terms, value: &Value) -> Outcome {
     let structured = Some(value).filter(|_| terms.revision.has_structured_results());
-    write(server, terms, &value.to_string(), structured, false)
+    write(server, terms, &value.to_string(), structured, false, None)
 }
 
 /// A result that is an error, in these words: what a model can react to.
 pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
-    write(server, terms, text, None, true)
+    write(server, terms, text, None, true, None)
+}
+
+/// The result of a call that did not take place: why, and for a refusal its parts for programs.
+pub(crate) fn not_called(server: &Shared, terms: &Terms, err: &CallError) -> Outcome {
+    let refusal = match err {
+        CallError::Refused(refusal) => Some(refused(refusal)),
+        _ => None,
+    };
+    write(server, terms, &why_not(server, err), None, true, refusal)
+}
+
+/// A refusal for programs: the stage, the rule that decided with its place, and rules that would allow the call.
+fn refused(refusal: &Refusal) -> Value {
+    let mut res = json!({"stage": refusal.stage});
+    if let Some(rule) = &refusal.rule {
+        res["rule"] = json!(rule);
+    }
+    if !refusal.allowed_by.is_empty() {
+        res["allowed_by"] = json!(refusal.allowed_by);
+    }
+    res
 }
 
 /// Writes a result: its text, its structured part where the revision takes one, and whether it is an error.
@@ -71,14 +95,19 @@ fn write(
     text: &str,
     structured_content: Option<&Value>,
     is_error: bool,
+    refusal: Option<Value>,
 ) -> Outcome {
     let is_modern = terms.revision.is_modern();
+    let mut meta = is_modern.then(|| server.result_meta());
+    if let Some(refusal) = refusal {
+        meta.get_or_insert_with(|| json!({}))[REFUSAL] = refusal;
+    }
     let res = CallToolResult {
         result_type: is_modern.then_some("complete"),
         content: [Text { r#type: "text", text }],
         structured_content,
         is_error,
-        meta: is_modern.then(|| server.result_meta()),
+        meta,
     };
     to_raw_value(&res).map_err(|err| Fault::unwritable(&err))
 }

@@ -64,6 +64,51 @@ fn a_call_of_no_tool_is_in_the_log() {
 }
 
 #[test]
+fn a_call_whose_arguments_are_no_json_is_in_the_log() {
+    let place = allowed(&[("t", "cat", "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    let arguments = [r#"{"n":1,"n":2}"#, &deep, r#"{"n":"\ud800"}"#];
+    for arguments in arguments {
+        let params = format!(r#"{{"name":"p__t","arguments":{arguments}}}"#);
+        let head = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":"#;
+        client.write(format!("{head}{params}}}\n").as_bytes());
+        let response = client.receive();
+        assert_eq!(response["result"]["isError"], true, "{response}");
+        let refusal = &response["result"]["_meta"]["dev.flyto/refusal"];
+        assert_eq!(*refusal, json!({"stage": "validate"}), "{response}");
+    }
+    let reader = flyto_audit::Reader::open(crate::audit::log_dir(&place)).unwrap();
+    let records = reader.follow_after(0).unwrap().map(|it| it.unwrap().body);
+    let records: Vec<_> = records.take(2 * arguments.len()).collect();
+    for call in records.chunks(2) {
+        assert_eq!((&call[0]["tool"], &call[0]["caller"]), (&json!("p:t"), &json!("agent")));
+        assert_eq!(
+            (&call[1]["outcome"], &call[1]["stage"]),
+            (&json!("refused"), &json!("validate"))
+        );
+    }
+}
+
+#[test]
+fn a_name_that_leads_to_no_tool_is_told_with_the_names_that_clients_have() {
+    let place =
+        allowed(&[("echo", "echo hi", ""), ("bad", "true", r#""timeout_seconds": "soon""#)]);
+    let mut client = Client::legacy(&place, &["--discovery"], &json!({}));
+    let (code, message) = client.error("tools/call", json!({"name": "p__ech"}));
+    assert_eq!(
+        (code, message.as_str()),
+        (-32602, r#"there is no tool "p__ech"; similar: "p__echo""#)
+    );
+    let call = json!({"name": "call_tool", "arguments": {"name": "p__ech"}});
+    let result = client.result("tools/call", call);
+    assert!(text(&result).ends_with(r#"similar: "p__echo""#), "{result}");
+    // It is there, and has a problem.
+    let (_, message) = client.error("tools/call", json!({"name": "p__bad"}));
+    assert!(message.starts_with(r#"the tool "p__bad" was not loaded: "#), "{message}");
+}
+
+#[test]
 fn pages_and_searches_are_bounded_in_bytes() {
     const N: usize = 30;
     const LONG: usize = 200_000;
@@ -185,6 +230,8 @@ fn a_call_that_no_rule_allows_is_refused_with_the_rule_to_add() {
     assert!(shown.contains("refused by the stage \"permission\""), "{shown}");
     assert!(shown.contains(r#"{"permissions":{"allow":["p:t"]}}"#), "{shown}");
     assert!(shown.contains("home/.config/flyto/config.json"), "{shown}");
+    let refusal = json!({"stage": "permission", "allowed_by": ["p:t"]});
+    assert_eq!(result["_meta"]["dev.flyto/refusal"], refusal);
     assert!(!place.exists("plugins/p/ran"));
 }
 
