@@ -52,9 +52,10 @@
 //! call ends with `resultType: "input_required"`; the client makes it again with the answer and the `requestState`, and the
 //! call begins anew. The state holds for ten minutes, for one call of the same tool with the same arguments, and for a question with
 //! the very same text. Answers: approve once, approve for this session (later calls of the same client
-//! with the same rules are not asked about; other clients are, and over HTTP a client of the new era, which has no session, is not
-//! given the choice),
-//! deny. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
+//! that the same rules ask about are not asked about; other clients are, and over HTTP a client of the new era, which has no session, is
+//! not given the choice), deny. One question has every reason. A checkpoint is a release before each call: where it is among the
+//! reasons, there is no choice for the session. A call whose command line or input has more than 16 KiB is refused, since no question
+//! shows it whole. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
 //!
 //! ## A call that goes on
 //!

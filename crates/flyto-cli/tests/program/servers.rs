@@ -336,10 +336,9 @@ fn a_person_at_a_terminal_answers_a_server() {
                 in: DIR/plugins/p
                 input: {}
                 because: the tool asks for a release before each call
-                rule for this session: p:t
         field   decision
         answer the server other? yes (y), or no (N) y
-        May this call run? (one of: 1 approve once, 2 approve for this session, 3 deny"#]]
+        May this call run? (one of: 1 approve once, 2 deny"#]]
     .assert_eq(&asked.replace(place.path().to_str().unwrap(), "DIR"));
     assert!(rest.ends_with("ran\n"), "{seen}");
     assert_eq!(code, Some(0), "{seen}");

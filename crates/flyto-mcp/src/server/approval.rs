@@ -2,12 +2,16 @@
 //!
 //! In the era of handshakes the server sends the client a request while the call waits. In the new one it answers the call
 //! with the question; the client makes the call again with the answer, and the call begins anew: nothing has run before
-//! a question. Either way the text is the plan of the call, and an answer holds for a question with the very same text.
+//! a question. Either way the text is the plan of the call, and an answer holds for the call and for questions with the very
+//! same text. The text names every reason for which the call is asked about, so that the user of a client is asked once a call.
+//!
+//! What the rules ask about can be approved for a session. A release before each call, and what a stage of the embedding
+//! program asks, cannot: no rule that was approved for a session answers such a question.
 
 use std::{
     collections::{HashMap, HashSet},
     error::Error,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -26,7 +30,7 @@ use super::{
     fault::Fault,
     params::{Params, Terms},
     peer::{Outcome, Peer, Session},
-    plan_text::plan_text,
+    plan_text::{Plan, plan},
     seal::digest,
 };
 
@@ -40,7 +44,7 @@ const KEY: &str = "approval";
 const DECISION: &str = "decision";
 /// This call runs.
 const ONCE: &str = "approve once";
-/// This call runs, and so do later ones of the same client with the same rules, until its session ends.
+/// This call runs, and so do later ones of the same client that the same rules ask about, until its session ends.
 const SESSION: &str = "approve for this session";
 /// This call does not run.
 const DENY: &str = "deny";
@@ -117,7 +121,7 @@ impl CheckpointHandler for ClientApprovals {
 pub(crate) struct HeldRules(Mutex<HashSet<String>>);
 
 impl HeldRules {
-    /// Whether every rule of a question is held. A question that no rule can answer is never answered so.
+    /// Whether every rule is held. A question without one is never answered so.
     fn answer(&self, rules: &[String]) -> bool {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !rules.is_empty() && rules.iter().all(|it| held.contains(it))
@@ -144,10 +148,14 @@ pub(crate) struct Asker {
     n_answered: watch::Sender<usize>,
 }
 
-/// Of the new era: the answers that came with the call, and the question that it ends with.
+/// What was answered so far, and the question that the call ends with.
 #[derive(Debug, Default)]
 struct Round {
+    /// Of the new era: what came with the call, by the digests of its questions.
     answers: Vec<(String, Value)>,
+    /// Of the era of handshakes: what the client answered, by the calls and the digests of their questions.
+    answered: Vec<(CallId, String, Value)>,
+    /// Of the new era.
     open: Option<OpenQuestion>,
 }
 
@@ -230,28 +238,35 @@ impl Asker {
         question: &Question<'_>,
         is_nested: bool,
     ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-        if self.session.held.as_ref().is_some_and(|it| it.answer(&question.rules)) {
+        let reasons = Reasons::of(question);
+        // Of the new era over HTTP, no later call belongs to this one.
+        let held = self.session.held.as_ref().filter(|_| reasons.are_the_rules);
+        if held.is_some_and(|it| it.answer(&question.rules)) {
             return Ok(Answer::Held);
         }
+        let refusal = |why: &str| format!("{why}; {}", how_to_allow(&self.server, question));
         if !self.terms.can_ask() {
-            let help = how_to_allow(&self.server, question);
-            return Err(format!("this client cannot ask its user (no elicitation); {help}").into());
+            return Err(refusal("this client cannot ask its user (no elicitation)").into());
         }
-        // Of the new era over HTTP, no later call belongs to this one.
-        let rules = if self.session.held.is_some() { question.rules.as_slice() } else { &[] };
+        let rules = if held.is_some() { question.rules.as_slice() } else { &[] };
+        let Plan { text, session_rules } = match plan(question.call, &reasons.lines, rules) {
+            Ok(plan) => plan,
+            // An answer about what was not read would be none.
+            Err(why) => return Err(refusal(&why).into()),
+        };
+        let rules = session_rules;
         let params = json!({
             "mode": "form",
-            "message": plan_text(question, rules),
+            "message": text,
             "requestedSchema": choices(!rules.is_empty()),
         });
+        let digest = digest(&params.to_string());
         if self.terms.revision.is_modern() {
             if is_nested {
                 // The call around it has begun, and cannot begin anew.
-                let help = how_to_allow(&self.server, question);
-                return Err(format!("a call within another one is not asked about; {help}").into());
+                return Err(refusal("a call within another one is not asked about").into());
             }
-            let digest = digest(&params.to_string());
-            let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut round = self.round();
             return match round.answers.iter().find(|(it, _)| *it == digest) {
                 Some((_, answer)) => Ok(self.read_answer(answer, rules)),
                 None => {
@@ -260,14 +275,25 @@ impl Asker {
                 }
             };
         }
+        let id = question.call.ctx().id();
+        let is_same = |it: &&(CallId, String, Value)| it.0 == *id && it.1 == digest;
+        if let Some((.., answer)) = self.round().answered.iter().find(is_same) {
+            return Ok(self.read_answer(answer, rules));
+        }
         let Some(peer) = self.peer.upgrade() else {
-            let help = how_to_allow(&self.server, question);
-            return Err(format!("the client waits for the call no more; {help}").into());
+            return Err(refusal("the client waits for the call no more").into());
         };
         let answer = peer.ask_client("elicitation/create", &params);
         let answer = tokio::time::timeout(PATIENCE, answer).await;
         let answer = answer.map_err(|_| "there was no answer within ten minutes")?;
-        Ok(self.read_answer(&answer.ok_or("the client gave no answer")?, rules))
+        let answer = answer.ok_or("the client gave no answer")?;
+        let res = self.read_answer(&answer, rules);
+        self.round().answered.push((id.clone(), digest, answer));
+        Ok(res)
+    }
+
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everything but a clear yes is a no.
@@ -289,8 +315,7 @@ impl Asker {
 
     /// The result that asks, where the call ended with a question.
     pub(crate) fn question(&self, tool: &str, arguments: &str) -> Option<Outcome> {
-        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        let Round { answers, open } = std::mem::take(&mut *round);
+        let Round { answers, open, .. } = std::mem::take(&mut *self.round());
         let OpenQuestion { digest, params } = open?;
         let server = &self.server;
         let sealed = server.sealer.seal(tool, arguments, digest, answers);
@@ -305,6 +330,32 @@ impl Asker {
             .map_err(|err| Fault::unwritable(&err)),
             Err(err) => Err(Fault::internal(format!("failed to seal a question: {err}"))),
         })
+    }
+}
+
+/// Why a call is asked about: the same for each question about it, whichever stage asks.
+#[derive(Debug)]
+struct Reasons {
+    /// In words.
+    lines: Vec<String>,
+    /// Whether the rules are the only one: then an approval for the session is an answer.
+    are_the_rules: bool,
+}
+
+impl Reasons {
+    fn of(question: &Question<'_>) -> Self {
+        let call = question.call.prepared();
+        let decision = call.outline().decision.filter(|it| it.verdict == Verdict::Ask);
+        let asked = decision.map(|it| it.to_string());
+        let released = Checkpoint::needs_release(call).then(|| Checkpoint::WHY.to_owned());
+        let reasons: Vec<_> = asked.iter().chain(&released).collect();
+        // A stage of the embedding program asks for a reason of its own.
+        let is_named = reasons.iter().any(|it| **it == question.why);
+        let own = (!is_named).then_some(&question.why);
+        let are_the_rules = asked.is_some() && released.is_none() && own.is_none();
+        let texts = reasons.into_iter().chain(own);
+        let lines = texts.flat_map(|it| it.lines()).map(str::to_owned).collect();
+        Self { lines, are_the_rules }
     }
 }
 

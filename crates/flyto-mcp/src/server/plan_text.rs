@@ -1,33 +1,53 @@
 //! The plan of a call as a person reads it before an approval: what runs, with what, and why it is asked.
 //!
 //! The text is what an answer is bound to: its digest is in the state that a client of the new era sends back. So the
-//! same plan has the same text, without a time and without the id of the call. A value has 2,000 bytes of it at most,
-//! and of a kind there are 20 values at most; paths and addresses beyond that are counted.
+//! same plan has the same text, without a time and without the id of the call.
+//!
+//! What runs and the input are shown whole, up to 16 KiB each; a call with more is not asked about, for no answer would be about
+//! what was read. Of other facts, 2,000 bytes are shown, and 20 of a kind. What is beyond that is counted.
 
 use std::fmt::Write as _;
 
-use flyto_host::stages::Question;
+use flyto_host::stages::Call;
 use flyto_tools::Access;
 
 use super::seal::canonical;
 
-/// Most bytes of one fact. Of a longer one, both ends are shown, and how much is between them.
+/// Most bytes of what runs, and of the input: 16 KiB, a few hundred lines of a dialogue.
+const MAX_WHOLE_BYTES: usize = 16 * 1024;
+/// Most bytes of any other fact. Of a longer one, both ends are shown, and how much is between them.
 const MAX_FACT_BYTES: usize = 2000;
 /// Most lines of the reason, and most paths, addresses and rules.
 const MAX_ITEMS: usize = 20;
 
-/// The text of a question. No value in it can make a line of its own, or hide what stands beside it.
-pub(crate) fn plan_text(question: &Question<'_>, session_rules: &[String]) -> String {
-    let call = question.call;
-    let mut res = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
-    let _ = write!(res, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
+/// The plan of a call.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    /// The text of a question. No value in it can make a line of its own, or hide what stands beside it.
+    pub(crate) text: String,
+    /// The rules that the text names as those for the session: all of them, or none where they are too many or too long.
+    pub(crate) session_rules: &'a [String],
+}
+
+/// The plan of a call that is asked about for these reasons. `rules` can be held for the session.
+///
+/// # Errors
+///
+/// In words: what runs, or the input, is longer than a question shows.
+pub(crate) fn plan<'a>(
+    call: &Call,
+    reasons: &[String],
+    rules: &'a [String],
+) -> Result<Plan<'a>, String> {
+    let mut text = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
+    let _ = write!(text, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
     let mut fact = |name: &str, value: &str| {
-        let _ = write!(res, "\n{name}: {value}");
+        let _ = write!(text, "\n{name}: {value}");
     };
     if let Some(preview) = &call.prepared().outline().preview {
         if let Some(words) = &preview.command_line {
             let words: Vec<_> = words.iter().map(|it| word(it)).collect();
-            fact("runs", &shown(&words.join(" ")));
+            fact("runs", &whole("the command line", &words.join(" "))?);
         }
         if let Some(dir) = &preview.working_dir {
             fact("in", &shown(dir));
@@ -49,14 +69,20 @@ pub(crate) fn plan_text(question: &Question<'_>, session_rules: &[String]) -> St
             fact("and", &format!("{n_more} further paths and addresses"));
         }
     }
-    fact("input", &shown(&canonical(call.input().as_str())));
-    for line in question.why.lines().take(MAX_ITEMS) {
+    fact("input", &whole("the input", &canonical(call.input().as_str()))?);
+    for line in reasons.iter().take(MAX_ITEMS) {
         fact("because", &shown(line));
     }
-    for rule in session_rules.iter().take(MAX_ITEMS) {
+    if reasons.len() > MAX_ITEMS {
+        fact("and", &format!("{} further reasons", reasons.len() - MAX_ITEMS));
+    }
+    let is_whole = |it: &String| it.len() <= MAX_FACT_BYTES;
+    let session_rules: &[String] =
+        if rules.len() <= MAX_ITEMS && rules.iter().all(is_whole) { rules } else { &[] };
+    for rule in session_rules {
         fact("rule for this session", &shown(rule));
     }
-    res
+    Ok(Plan { text, session_rules })
 }
 
 /// A word of a command line: as it is where that is clear, else in quotes.
@@ -69,24 +95,41 @@ fn word(text: &str) -> String {
     }
 }
 
-/// A value on one line. What a screen would obey or show as nothing is escaped; of a long value, the middle is counted.
+/// A value on one line, all of it.
+///
+/// # Errors
+///
+/// In words: it is too long.
+fn whole(what: &str, text: &str) -> Result<String, String> {
+    match text.len() {
+        n if n > MAX_WHOLE_BYTES => {
+            Err(format!("{what} has {n} bytes, and a question shows {MAX_WHOLE_BYTES} at most"))
+        }
+        _ => Ok(visible(text)),
+    }
+}
+
+/// A value on one line. Of a long value, the middle is counted.
 fn shown(text: &str) -> String {
-    let cut = |it: &str| it.chars().map(visible).collect::<String>();
     if text.len() <= MAX_FACT_BYTES {
-        return cut(text);
+        return visible(text);
     }
     let head = &text[..text.floor_char_boundary(MAX_FACT_BYTES / 2)];
     let tail = &text[text.ceil_char_boundary(text.len() - MAX_FACT_BYTES / 2)..];
     let n_left_out = text.len() - head.len() - tail.len();
-    format!("{} … {n_left_out} bytes are not shown … {}", cut(head), cut(tail))
+    format!("{} … {n_left_out} bytes are not shown … {}", visible(head), visible(tail))
 }
 
-/// A character as it is where it is printed, else its escape.
-fn visible(it: char) -> String {
-    match it {
-        '"' | '\'' | '\\' => it.to_string(),
-        it => it.escape_debug().to_string(),
+/// A text in which what a screen would obey or show as nothing is escaped.
+fn visible(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    for it in text.chars() {
+        match it {
+            '"' | '\'' | '\\' => res.push(it),
+            it => res.extend(it.escape_debug()),
+        }
     }
+    res
 }
 
 #[cfg(test)]
@@ -110,5 +153,13 @@ mod tests {
         let text = shown(&format!("begin{}end", "é".repeat(3000)));
         assert!(text.starts_with("beginé") && text.ends_with("éend"), "{text}");
         assert!(text.contains("bytes are not shown"), "{text}");
+    }
+
+    #[test]
+    fn what_runs_and_the_input_are_shown_whole_or_not_at_all() {
+        let text = "é".repeat(MAX_WHOLE_BYTES / 2);
+        assert_eq!(whole("the input", &text).as_deref(), Ok(&*text));
+        let why = whole("the input", &format!("{text}x")).unwrap_err();
+        assert_eq!(why, "the input has 16385 bytes, and a question shows 16384 at most");
     }
 }

@@ -125,7 +125,10 @@ fn everything_but_a_clear_yes_is_a_no() {
         ] {
             let (result, _) = call(&mut client, &[answer]);
             assert_eq!(result["isError"], true);
-            assert!(text(&result).contains(why), "{why}: {result}");
+            let shown = text(&result);
+            assert!(shown.contains(why) && !shown.contains("to allow it"), "{why}: {result}");
+            let refusal = &result["_meta"]["dev.flyto/refusal"];
+            assert_eq!(*refusal, json!({"stage": "permission"}));
         }
     }
     assert_eq!(n_runs(&place), 0);
@@ -162,22 +165,82 @@ fn a_checkpoint_is_asked_although_a_wider_rule_allows() {
             message.contains("because: the tool asks for a release before each call"),
             "{message}"
         );
+        let decision = &questions[0]["requestedSchema"]["properties"]["decision"];
+        assert_eq!(decision["enum"], json!([ONCE, "deny"]));
+        // A choice that was not offered is none.
+        let (result, _) = call(&mut client, &[accept(SESSION)]);
+        assert!(text(&result).contains("none of the choices"), "{result}");
     }
     assert_eq!(n_runs(&place), 2);
 }
 
 #[test]
-fn a_call_with_two_questions_runs_after_both() {
+fn a_call_is_asked_about_once_for_every_reason() {
     let place = Place::with_tools(&[("t", COUNTED, r#""requires_checkpoint": true"#)]);
     for (start, call) in ERAS {
         let mut client = start(&place, &[], &asks());
-        let (result, questions) = call(&mut client, &[accept(ONCE), accept(ONCE)]);
-        assert_eq!((text(&result), questions.len()), ("done\n", 2));
-        assert_ne!(questions[0]["message"], questions[1]["message"]);
-        let (result, _) = call(&mut client, &[accept(ONCE), json!({"action": "decline"})]);
+        // A release is for each call, so that each is asked about.
+        for _ in 0..2 {
+            let (result, questions) = call(&mut client, &[accept(ONCE)]);
+            assert_eq!((text(&result), questions.len()), ("done\n", 1));
+            let message = questions[0]["message"].as_str().unwrap();
+            let reasons: Vec<_> =
+                message.lines().filter_map(|it| it.strip_prefix("because: ")).collect();
+            assert_eq!(
+                reasons,
+                [
+                    "ask: `sh t.sh`: no rule allows it; to allow it: p:t",
+                    "the tool asks for a release before each call",
+                ]
+            );
+            assert!(!message.contains("for this session"), "{message}");
+            let decision = &questions[0]["requestedSchema"]["properties"]["decision"];
+            assert_eq!(decision["enum"], json!([ONCE, "deny"]));
+        }
+        let (result, _) = call(&mut client, &[json!({"action": "decline"})]);
         assert_eq!(result["isError"], true);
     }
-    assert_eq!(n_runs(&place), 2);
+    assert_eq!(n_runs(&place), 4);
+    let reader = flyto_audit::Reader::open(crate::audit::log_dir(&place)).unwrap();
+    let bodies = reader.follow_after(0).unwrap().map(|it| it.unwrap().body);
+    let released: Vec<_> =
+        bodies.filter_map(|it| it.get("checkpoint").cloned()).take(n_runs(&place)).collect();
+    assert_eq!(released, vec![json!("once"); 4]);
+}
+
+#[test]
+fn an_approval_for_the_session_releases_no_checkpoint() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let mut client = Client::legacy(&place, &[], &asks());
+    let (result, _) = legacy_call(&mut client, &[accept(SESSION)]);
+    assert_eq!(text(&result), "done\n");
+    // The same tool asks for a release from now on.
+    place.plugin("p", &[("t", COUNTED, r#""requires_checkpoint": true"#)]);
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    for _ in 0..2 {
+        let (result, questions) = legacy_call(&mut client, &[accept(ONCE)]);
+        assert_eq!((text(&result), questions.len()), ("done\n", 1));
+    }
+}
+
+#[test]
+fn a_call_that_no_question_shows_whole_is_refused() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    for start in [Client::legacy, Client::modern] {
+        let mut client = start(&place, &[], &asks());
+        let long = call(&json!({"text": "x".repeat(16 * 1024)}));
+        let result = client.result("tools/call", long);
+        let shown = text(&result);
+        assert!(shown.contains("the input has 16395 bytes"), "{shown}");
+        assert!(shown.contains(r#"to allow it, put {"permissions":{"allow":["p:t"]}}"#), "{shown}");
+    }
+    // The middle of what is asked about is shown.
+    let mut client = Client::modern(&place, &[], &asks());
+    let middle = format!("{}middle{}", "x".repeat(8000), "x".repeat(8000));
+    let asked = client.result("tools/call", call(&json!({"text": middle})));
+    let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
+    assert!(message.contains(&middle), "{message}");
+    assert_eq!(n_runs(&place), 0);
 }
 
 #[test]
