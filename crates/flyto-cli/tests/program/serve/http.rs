@@ -155,6 +155,10 @@ fn only_those_with_the_token_from_this_machine_are_answered() {
         ("Authorization: ", 401),
         ("Host: example.org", 403),
         ("Host: localhost.example.org:80", 403),
+        ("Host: localhost:80@example.org", 403),
+        ("Host: localhost\r\nHost: example.org", 400),
+        ("Origin: http://127.0.0.1:80@example", 403),
+        ("Origin: http://localhost\r\nOrigin: https://example.org", 400),
         ("Origin: https://example.org", 403),
         ("Origin: null", 403),
         ("Content-Type: text/plain", 415),
@@ -253,10 +257,6 @@ fn a_session_is_told_of_changes_until_it_ends() {
 }
 
 #[test]
-fn a_question_is_put_over_the_stream_of_its_call() {
-    let place = Place::with_tools(&[("t", "echo done", "")]);
-    let server = Server::start(&place, &[]);
-#[test]
 fn a_job_belongs_to_the_session_that_started_it() {
     let place = allowed(&[("t", "echo begun >ids; read -r line <go; echo released", "")]);
     let (ids, mut go) = (fifo(&place, "ids"), fifo(&place, "go"));
@@ -301,6 +301,10 @@ fn a_job_belongs_to_the_session_that_started_it() {
     assert_eq!(text(&result), "released\n");
 }
 
+#[test]
+fn a_question_is_put_over_the_stream_of_its_call() {
+    let place = Place::with_tools(&[("t", "echo done", "")]);
+    let server = Server::start(&place, &[]);
     let accept = json!({"action": "accept", "content": {"decision": "approve once"}});
     let session = server.session(&json!({"elicitation": {}}));
     let call = request(2, "tools/call", &json!({"name": "p__t", "arguments": {}}));

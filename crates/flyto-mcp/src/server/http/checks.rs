@@ -3,10 +3,12 @@
 //! Headers of the new era repeat members of the message, for proxies that do not read messages. A server that acted on the message alone
 //! would let a client say one thing to the proxy and another one to the server; so both must say the same.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use hyper::{
     HeaderMap, StatusCode,
-    header::{AUTHORIZATION, HOST, ORIGIN},
+    header::{AUTHORIZATION, HOST, HeaderName, ORIGIN},
 };
 
 use super::{Message, Outcome, Params, header};
@@ -25,15 +27,14 @@ use crate::server::{
 ///
 /// The status of the refusal.
 pub(super) fn caller(headers: &HeaderMap, token: &str) -> Result<(), StatusCode> {
-    let host = header(headers, HOST.as_str()).ok_or(StatusCode::BAD_REQUEST)?;
+    let host = single(headers, &HOST)?.ok_or(StatusCode::BAD_REQUEST)?;
     if !is_loopback(host) {
         return Err(StatusCode::FORBIDDEN);
     }
-    if headers.contains_key(ORIGIN) {
-        let origin = header(headers, ORIGIN.as_str()).and_then(|it| it.split_once("://"));
-        if !origin.is_some_and(|(_, host)| is_loopback(host)) {
-            return Err(StatusCode::FORBIDDEN);
-        }
+    if let Some(origin) = single(headers, &ORIGIN)?
+        && !origin.split_once("://").is_some_and(|(_, host)| is_loopback(host))
+    {
+        return Err(StatusCode::FORBIDDEN);
     }
     let given = header(headers, AUTHORIZATION.as_str()).and_then(|it| it.split_once(' '));
     let is_right = given.is_some_and(|(scheme, given)| {
@@ -43,14 +44,35 @@ pub(super) fn caller(headers: &HeaderMap, token: &str) -> Result<(), StatusCode>
     if is_right { Ok(()) } else { Err(StatusCode::UNAUTHORIZED) }
 }
 
-/// Whether a host, with a port or without, is a loopback name.
+/// The value of a header that may stand once. Of two, another reader of the request may take the other one.
+///
+/// # Errors
+///
+/// The status of the refusal: it stands twice, or is no text.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, StatusCode> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| StatusCode::BAD_REQUEST),
+        _ => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// Whether a text is a loopback name, with a port or without, and nothing else.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, port)) if name.parse::<Ipv6Addr>().is_ok() => (name, port),
+            _ => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+        return false;
+    }
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+        || name.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
 /// To which era a message belongs.
@@ -152,6 +174,15 @@ mod tests {
             "[::2]",
             "[::1",
             "null",
+            "localhost:80@evil.org",
+            "127.0.0.1:80@evil",
+            "[::1]@evil.org",
+            "[::1]80",
+            "[127.0.0.1]",
+            "localhost:",
+            "localhost:80:90",
+            "localhost:80/",
+            "user@localhost",
         ] {
             assert!(!is_loopback(host), "{host}");
         }
