@@ -1,5 +1,7 @@
 //! A call of a tool that the host does not have.
 
+use std::fmt::Write as _;
+
 use flyto_host::{CallError, stages::MissingCall};
 use flyto_tools::{CallContext, Input};
 
@@ -36,7 +38,7 @@ impl Missing {
         let ctx = CallContext::new();
         let call = MissingCall::new(&self.name, &ctx, &self.error);
         server.host.missing(self.input.iter().fold(call, MissingCall::input)).await;
-        let message = message(&self.error);
+        let message = message(server, &self.error);
         match self.is_chosen {
             true => result::error(server, terms, &message),
             false => Err(Fault::invalid_params(message)),
@@ -44,13 +46,31 @@ impl Missing {
     }
 }
 
-fn message(err: &CallError) -> String {
+/// Why there is no tool, in the names that clients have: what kept the tool from being loaded, else names that are near.
+fn message(server: &Shared, err: &CallError) -> String {
     let mut res = err.to_string();
-    if let CallError::NotFound { similar, .. } = err
-        && !similar.is_empty()
-    {
-        let names: Vec<_> = similar.iter().take(MAX_SIMILAR).map(|it| format!("{it:?}")).collect();
-        res.push_str(&format!("; similar: {}", names.join(", ")));
+    let CallError::NotFound { name, similar, missing_plugin, findings } = err else { return res };
+    // Those that kept it from being loaded come first.
+    if let Some(finding) = findings.iter().min_by_key(|it| it.severity) {
+        let (code, message) = (finding.code, &finding.message);
+        return format!("the tool {name:?} was not loaded: {message} ({code})");
+    }
+    let tools = server.host.registry().snapshot();
+    let wire_name = |id: &String| match tools.get(id) {
+        Some(entry) => entry.wire_name().to_owned(),
+        // That of a plugin.
+        None => id.clone(),
+    };
+    let names: Vec<_> = similar.iter().take(MAX_SIMILAR).map(wire_name).collect();
+    let names: Vec<_> = names.iter().map(|it| format!("{it:?}")).collect();
+    match (names.is_empty(), missing_plugin) {
+        (true, _) => {}
+        (false, Some(_)) => {
+            let _ = write!(res, "; similar plugins: {}", names.join(", "));
+        }
+        (false, None) => {
+            let _ = write!(res, "; similar: {}", names.join(", "));
+        }
     }
     res
 }
