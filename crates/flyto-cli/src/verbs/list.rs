@@ -8,6 +8,7 @@ use flyto_diagnostics::Diagnostic;
 use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
+use flyto_tools::export::{ExportError, Format, export};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
@@ -19,7 +20,7 @@ use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
 use crate::tool_details::Form;
-use crate::words::{counted, one_line};
+use crate::words::{counted, one_line, tame};
 
 /// One tool of the JSON document.
 #[derive(Serialize)]
@@ -46,9 +47,36 @@ struct Document<'a> {
     /// The servers whose tools are used, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<ServerReport>,
+    /// The tools that no client is offered, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_offered: Vec<NotOffered>,
     /// What is to be said of the store of evolved tools, where one is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolve: Option<Vec<String>>,
+}
+
+/// A tool that `serve` offers to no client.
+#[derive(Serialize)]
+pub(super) struct NotOffered {
+    tool: String,
+    why: String,
+}
+
+/// The tools whose schemas cost a client the whole list.
+pub(super) fn not_offered<'a>(tools: impl IntoIterator<Item = &'a Entry>) -> Vec<NotOffered> {
+    let refused = export(tools, Format::Mcp, &DescribeContext::new()).refused;
+    let not_offered = |err: ExportError| {
+        let (tool, why) = (err.tool.as_str().to_owned(), err.why.to_string());
+        NotOffered { tool, why }
+    };
+    refused.into_iter().map(not_offered).collect()
+}
+
+impl NotOffered {
+    /// The same as a remark.
+    pub(super) fn remark(&self) -> String {
+        format!("{} is not offered to clients: {}", one_line(&self.tool), tame(&self.why))
+    }
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
@@ -69,7 +97,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         let mut report = serde_json::to_value(&*loaded.report).map_err(Stop::internal)?;
         report.as_object_mut().and_then(|it| it.remove("findings"));
         let evolve = loaded.evolved.as_ref().map(of_store);
-        let document = Document { tools, report, findings, evolve, servers };
+        let not_offered = not_offered(&entries);
+        let document = Document { tools, report, findings, evolve, servers, not_offered };
         if args.watch {
             screen.line(&watch::First { event: "list", document })?;
             return watch::run(args, &loaded, session);
@@ -78,15 +107,16 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         return Ok(Exit::Ok);
     }
     let of_store: Vec<_> = loaded.evolved.iter().flat_map(of_store).collect();
+    let not_offered: Vec<_> = not_offered(&entries).iter().map(NotOffered::remark).collect();
     if args.problems && !args.watch {
-        let said = [short(&entries, &tools, &loaded), of_store].concat();
+        let said = [short(&entries, &tools, &loaded), not_offered, of_store].concat();
         return show_problems(&said, &loaded, session);
     }
     if !entries.is_empty() {
         let table = table(&entries, args.wire, &ctx);
         screen.answer(table.draw(screen.stdout))?;
     }
-    let remarks = remarks(&loaded).into_iter().chain(of_store);
+    let remarks = remarks(&loaded).into_iter().chain(not_offered).chain(of_store);
     for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks) {
         screen.note(remark);
     }

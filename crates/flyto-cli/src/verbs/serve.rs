@@ -6,12 +6,12 @@ use std::io::{self, IsTerminal as _, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 
+use flyto_diagnostics::{Diagnostic, Severity};
 use flyto_host::jobs::JobStore;
 use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
-use flyto_tools::export::{Format, export};
-use flyto_tools::{CancellationToken, DescribeContext};
+use flyto_tools::CancellationToken;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::runtime::{Builder, Runtime};
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::args::Serve;
 use crate::call::signals::Kinds;
 use crate::exit::{Exit, Why};
+use crate::findings::summary;
 use crate::screen::{Page, complain};
 use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
@@ -44,6 +45,12 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let loaded = session.load_with(args.output_limit, Backend::Serving, answers, with)?;
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
+    }
+    let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
+    let errors: Vec<_> = loaded.report.findings().filter(is_error).collect();
+    if !errors.is_empty() {
+        let errors = summary(errors);
+        session.screen.note(format_args!("{errors}; `flyto list --problems` shows them"));
     }
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
@@ -145,10 +152,15 @@ async fn while_joining<T>(
     let joining = async {
         loaded.join_servers().await;
         joined.cancel();
+        // No list waits for those that were connected to earlier. What becomes of them is told as well.
+        loaded.servers.connect(|_| true).await;
+        let reports = loaded.servers.reports();
+        for remark in reports.iter().flat_map(super::servers::remarks) {
+            session.screen.note(remark);
+        }
         let tools = loaded.host.registry().snapshot();
-        for err in export(tools.iter(), Format::Mcp, &DescribeContext::new()).refused {
-            let (tool, why) = (one_line(err.tool.as_str()), tame(&err.why.to_string()));
-            session.screen.note(format_args!("{tool} is not offered: {why}"));
+        for tool in super::list::not_offered(tools.iter()) {
+            session.screen.note(tool.remark());
         }
     };
     let (mut serving, joining) = (pin!(serving), pin!(joining));

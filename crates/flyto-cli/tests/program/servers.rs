@@ -1,7 +1,7 @@
 //! Tools of servers of the Model Context Protocol, as tools of this program. The server is this program as well.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 
 use expect_test::expect;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -241,6 +241,47 @@ fn serve_passes_the_tools_of_a_server_on() {
     let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
     let result = client.result("tools/call", called);
     assert_eq!(result["content"][0]["text"], r#"{"text":"x"}"#, "{result}");
+}
+
+/// A server of the era of handshakes with a tool whose schema refers to a file.
+const FAR: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    case $line in
+    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"file:///s"}}}}]}' ;;
+    *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
+    esac
+done
+"#;
+
+#[test]
+fn the_operator_is_told_of_what_is_not_served() {
+    let place = Place::with_tools(&[("t", "cat", ""), ("bad", "true", r#""args": 7"#)]);
+    let far = place.write("far.sh", FAR).display().to_string();
+    let servers = json!({
+        "dead": {"command": "/nowhere/server"},
+        "far": {"command": "sh", "args": [far]},
+    });
+    configure(&place, &servers, &json!({}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let mut said = |what: &str| {
+        let line = stderr.next().unwrap().unwrap();
+        assert!(line.contains(what), "{line}");
+    };
+    said("1 error; `flyto list --problems` shows them");
+    said("the server dead failed to connect: ");
+    said("far:t is not offered to clients: a reference in its input schema leads to no part of");
+    let list = client.result("tools/list", json!({}));
+    let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["p__t"]);
+    // A list tells the same.
+    let ran = place.flyto(&["list"]).run();
+    assert!(ran.stderr().contains("far:t is not offered to clients: "), "{}", ran.stderr());
+    let ran = place.flyto(&["list", "--format", "json"]).run();
+    assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
 }
 
 #[test]

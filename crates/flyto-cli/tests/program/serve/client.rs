@@ -1,7 +1,7 @@
 //! A client of the protocol over the stdio of the real program.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -168,6 +168,11 @@ impl Client {
     /// The stdin of the server, for a thread that writes while the test reads.
     pub(crate) fn take_stdin(&mut self) -> ChildStdin {
         self.stdin.take().unwrap()
+    }
+
+    /// What the server tells its operator.
+    pub(crate) fn take_stderr(&mut self) -> BufReader<ChildStderr> {
+        BufReader::new(self.child.stderr.take().unwrap())
     }
 
     /// The id of the server's process.
