@@ -65,7 +65,13 @@ fn install(
         fs::remove_dir_all(&dir).map_err(failed)?;
     }
     fs::create_dir_all(&dir).map_err(failed)?;
-    with(&dir)?;
+    with(&dir).map_err(|err| {
+        place.lacks_packages.set(true);
+        match err {
+            Stop::Failed(why) => Stop::failed(format!("failed to install {name}: {why}")),
+            _ => Stop::failed(format!("failed to install {name}; is there a network?")),
+        }
+    })?;
     fs::write(stamp, list).map_err(failed)?;
     Ok(dir)
 }
