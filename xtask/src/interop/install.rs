@@ -29,7 +29,12 @@ pub(super) const AGENTS: &[&str] = &[
 /// Packages of npm below a directory of this name.
 pub(super) fn npm(place: &Place, name: &str, packages: &[&str]) -> Result<PathBuf, Stop> {
     install(place, name, packages, |dir| {
-        fs::write(dir.join("package.json"), "{\"private\": true}\n")
+        // npm 11.19 runs the scripts of no package that is not named here. That of `node` gets the program.
+        let name = |it: &&str| it.rsplit_once('@').map_or(*it, |(name, _)| name).to_owned();
+        let allowed: serde_json::Map<_, _> =
+            packages.iter().map(|it| (name(it), true.into())).collect();
+        let package = serde_json::json!({"private": true, "allowScripts": allowed});
+        fs::write(dir.join("package.json"), package.to_string())
             .map_err(|err| Stop::because(format!("write into {dir:?}"), &err))?;
         let mut npm = program("npm");
         npm.current_dir(dir).args(["install", "--no-audit", "--no-fund"]).args(packages);
