@@ -163,6 +163,9 @@
 //!
 //! ### The life of a server's program
 //!
+//! Each program finds the variable [`SERVED_BY`] in its environment. A flyto that was started as a server of another one starts
+//! no servers by it ([`ClientOptions::uses_servers`]), so that no chain of declarations starts processes without end.
+//!
 //! | moment | what happens |
 //! | --- | --- |
 //! | [`Servers::new`] | nothing is started; the tools that are known are registered |
@@ -250,6 +253,6 @@ pub mod fuzz;
 
 pub use client::{
     ApproveError, ClientOptions, DefinitionChange, Elicitation, ElicitationAnswer,
-    ElicitationHandler, HeldBack, ServerReport, ServerStatus, Servers,
+    ElicitationHandler, HeldBack, SERVED_BY, ServerReport, ServerStatus, Servers,
 };
 pub use server::{ClientApprovals, ConnectionEnd, HttpOptions, Revision, Server, ServerOptions};

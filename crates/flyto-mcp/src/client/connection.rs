@@ -26,7 +26,7 @@ use super::{
     handshake::{Agreed, Begin, NoAgreement, agree},
     http,
     listing::{self, Listed},
-    options::ClientOptions,
+    options::{ClientOptions, SERVED_BY},
     peer::Peer,
     stdio::Child,
 };
@@ -111,7 +111,8 @@ async fn open_within(
         let (peer, messages) = Peer::new(declared.name(), options, handler.cloned());
         let link = match &endpoint {
             Endpoint::Program(spec) => {
-                let (spec, longest) = (Spec::clone(spec), options.max_message_bytes);
+                let (mut spec, longest) = (Spec::clone(spec), options.max_message_bytes);
+                spec.env.set(SERVED_BY, "1");
                 let child = Child::start(declared, spec, &peer, messages, longest).await;
                 Link::Program(child.map_err(ConnectError::Start)?)
             }

@@ -42,7 +42,7 @@ mod tool; //       a tool of a server
 
 pub use self::{
     elicitation::{Elicitation, ElicitationAnswer, ElicitationHandler},
-    options::ClientOptions,
+    options::{ClientOptions, SERVED_BY},
     report::{DefinitionChange, HeldBack, ServerReport, ServerStatus},
     servers::{ApproveError, Servers},
 };

@@ -86,7 +86,19 @@ pub struct ClientOptions {
     /// It fails with the reason of the last attempt and the seconds until the next one. A connection that lasts
     /// for 1 minute resets the pause. A value of more than 1 minute counts as 1 minute.
     pub backoff: Duration,
+    /// Whether there are servers at all. Default: `true`.
+    ///
+    /// With `false` no server is started or reached, none has tools in the registry, and [`Servers`](crate::Servers)
+    /// reports none. For a process that is itself a server of this client, told by the variable [`SERVED_BY`]:
+    /// a program that is declared as a server of itself would start another one without end.
+    pub uses_servers: bool,
 }
+
+/// The variable that each program of a server finds in its environment, with the value `1`, whatever its declaration says.
+///
+/// Its descendants have it as well, as far as the programs between hand their environment on. A program that finds it
+/// starts no servers: [`ClientOptions::uses_servers`].
+pub const SERVED_BY: &str = "FLYTO_SERVED_BY";
 
 impl Default for ClientOptions {
     fn default() -> Self {
@@ -101,6 +113,7 @@ impl Default for ClientOptions {
             max_in_flight: 256,
             grace: flyto_execenv::DEFAULT_GRACE,
             backoff: Duration::from_secs(1),
+            uses_servers: true,
         }
     }
 }

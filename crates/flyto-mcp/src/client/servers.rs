@@ -299,7 +299,7 @@ impl Inner {
 
     /// Brings the servers to those that the host declares now; what has not changed is not touched. Gives those that are new.
     fn sync(&self, host: &Arc<Host>) -> Vec<Arc<ServerState>> {
-        let declared = host.servers();
+        let declared = if self.options.uses_servers { host.servers() } else { Vec::new() };
         let (mut added, mut gone) = (Vec::new(), Vec::new());
         {
             let mut servers = self.servers();
