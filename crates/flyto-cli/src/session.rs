@@ -15,7 +15,7 @@ use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
     Refusal, Surroundings, codes, load_config,
 };
-use flyto_mcp::{ClientOptions, ElicitationHandler, Servers};
+use flyto_mcp::{ClientOptions, ElicitationHandler, SERVED_BY, Servers};
 use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 
 use crate::args::Common;
@@ -194,6 +194,12 @@ impl Session {
         // The variable that other programs with TLS read.
         let ca_file = surroundings.env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
         options.ca_file = ca_file.map(PathBuf::from);
+        options.uses_servers = surroundings.env.get(SERVED_BY).is_none_or(|it| it.is_empty());
+        if !options.uses_servers && !host.servers().is_empty() {
+            self.screen.note(format_args!(
+                "no servers are started: another flyto started this one as a server ({SERVED_BY} is set)"
+            ));
+        }
         let Answers { approver, elicitation } = answers;
         let servers = Servers::with_handler(&host, pins, options, elicitation);
         let report = host.report();

@@ -200,6 +200,33 @@ fn a_tool_that_changed_waits_for_the_operator() {
 }
 
 #[test]
+fn a_server_that_is_this_program_starts_no_servers() {
+    let place = Place::with_tools(&[("echo", "cat", SCHEMA)]);
+    let mut own = server(&place);
+    // It finds the declaration of itself, for it has no configuration of its own.
+    own["args"].as_array_mut().unwrap().drain(..2);
+    own["env"] = json!({"FLYTO_SERVED_BY": "", "HOME": place.path().join("home")});
+    configure(&place, &json!({"own": own}), &json!({"allow": ["p:*"]}));
+    place.flyto(&["servers", "show", "own"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        server       own
+        state        connected
+        declared in  DIR/home/.config/flyto/config.json
+        revision     2026-07-28
+        version      0.1.0
+        tool         own:p__echo
+    "#]]);
+    // What it says of itself.
+    let serve = place.flyto(&["serve"]).env("FLYTO_SERVED_BY", "1").run();
+    assert_eq!(serve.code, Some(0), "{}", serve.shown());
+    assert!(serve.stderr().contains("no servers are started"), "{}", serve.shown());
+    // Neither does another verb of it, also for tools that are known.
+    let listed = ok(place.flyto(&["list"]).env("FLYTO_SERVED_BY", "1").run());
+    assert!(!listed.contains("own:"), "{listed}");
+}
+
+#[test]
 fn rules_name_the_tools_of_a_server() {
     let place = place(&[]);
     let deny = json!({"deny": ["mcp__other__*"]});
