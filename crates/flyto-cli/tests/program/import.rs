@@ -157,6 +157,30 @@ fn files_of_other_clients_are_read() {
 }
 
 #[test]
+fn what_install_wrote_is_not_imported() {
+    let place = Place::new();
+    let file = "home/.cursor/mcp.json";
+    assert_eq!(place.flyto(&["install", "cursor"]).run().code, Some(0));
+    place.flyto(&["import", file]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        the server flyto is left out: it is this program, which needs no server for its own tools
+    "#]]);
+    assert!(!place.exists(CONFIG));
+    // The same by another name, and a server that is another program.
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_flyto"), place.path().join("tools")).unwrap();
+    let own = place.path().join("tools").display().to_string();
+    let servers = serde_json::json!({"mcpServers": {
+        "own": {"command": own, "args": ["--plugins", "x", "serve"]},
+        "other": {"command": "mcp", "args": ["serve"]},
+    }});
+    place.write("other.json", &servers.to_string());
+    let imported = place.flyto(&["import", "other.json", "--format", "json"]).run().json();
+    assert_eq!(imported["left_out"][0]["name"], "own", "{imported}");
+    assert_eq!(imported["added"]["other"]["command"], "mcp", "{imported}");
+}
+
+#[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();
     place.write("a.json", "{\"x\": 1}");

@@ -60,10 +60,13 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let found = clients::read(&from, &text).map_err(|why| broken(&from, why))?;
     let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
     let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
+    let own = std::env::current_exe().and_then(fs::canonicalize).ok();
+    let path = surroundings.env.get("PATH").unwrap_or_default().to_owned();
+    let own = server::Own { file: own, path };
     let mut document = Document { file: target.display().to_string(), ..Document::default() };
     for it in &found.servers {
         let name = server::name(&it.name);
-        match server::of(&name, it) {
+        match server::of(&name, it, &own) {
             Err(why) => document.left_out.push(LeftOut { name, why }),
             Ok((server, notes)) => match there.get(&name) {
                 Some(former) if *former == server => document.unchanged.push(name),

@@ -1,6 +1,7 @@
 //! A server as this program declares it, made of what another client has.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{At, Findings, Severity, Source, json};
 use flyto_plugin::{LoadOptions, read_servers};
@@ -22,7 +23,7 @@ pub(super) fn name(name: &str) -> String {
 /// # Errors
 ///
 /// Why it cannot be used here.
-pub(super) fn of(name: &str, found: &Found) -> Result<(Value, Vec<String>), String> {
+pub(super) fn of(name: &str, found: &Found, own: &Own) -> Result<(Value, Vec<String>), String> {
     let declared = found.declared.as_object().ok_or("it is no object")?;
     if declared.get("disabled") == Some(&json!(true))
         || declared.get("enabled") == Some(&json!(false))
@@ -31,6 +32,9 @@ pub(super) fn of(name: &str, found: &Found) -> Result<(Value, Vec<String>), Stri
     }
     let mut maker = Maker { name, found, declared, server: Map::new(), notes: Vec::new() };
     match maker.text("command")? {
+        Some(command) if own.is_started_by(&command, declared) => {
+            return Err("it is this program, which needs no server for its own tools".to_owned());
+        }
         Some(command) => maker.program(command)?,
         None => maker.address()?,
     }
@@ -40,6 +44,32 @@ pub(super) fn of(name: &str, found: &Found) -> Result<(Value, Vec<String>), Stri
     let server = Value::Object(server);
     check(name, &server)?;
     Ok((server, notes))
+}
+
+/// This program, as a file of another client names it.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    /// The file that runs, without links on its way.
+    pub(super) file: Option<PathBuf>,
+    /// The directories in which a bare name is looked for.
+    pub(super) path: OsString,
+}
+
+impl Own {
+    /// Whether a server is this program with `serve`: by the file, or by the name that each installation of it has.
+    fn is_started_by(&self, command: &str, declared: &Map<String, Value>) -> bool {
+        let mut args = declared.get("args").and_then(Value::as_array).into_iter().flatten();
+        let command = Path::new(command);
+        let is_own = || {
+            let paths = match command.components().count() {
+                1 => std::env::split_paths(&self.path).map(|it| it.join(command)).collect(),
+                _ => vec![command.to_owned()],
+            };
+            let first = paths.iter().find_map(|it| it.canonicalize().ok());
+            first.is_some() && first == self.file
+        };
+        args.any(|it| it == "serve") && (command.file_stem() == Some("flyto".as_ref()) || is_own())
+    }
 }
 
 struct Maker<'a> {
@@ -296,7 +326,7 @@ mod tests {
     #[track_caller]
     fn check(variables: Variables, declared: Value, expect: Expect) {
         let found = Found { name: "s".to_owned(), declared, variables, dir: Some("/p".into()) };
-        let shown = match of("s", &found) {
+        let shown = match of("s", &found, &Own::default()) {
             Ok((server, notes)) => {
                 format!(
                     "{}\n{}",
