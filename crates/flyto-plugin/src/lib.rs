@@ -66,9 +66,9 @@ pub use crate::{
     home::{HomeError, ambient_home_of, expand_home},
     load::{Loaded, MANIFEST_FILE, Plugin, load, load_source},
     manifest::{
-        DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
-        MCP_FILE, Manifest, RefusedTool, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef,
-        read_limits, read_network, read_servers,
+        CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation,
+        Lifetime, MAX_GRACE, MAX_TIMEOUT, MCP_FILE, Manifest, RefusedTool, Schema, ServerDef,
+        ToolDef, ToolForm, Transport, UndoDef, read_limits, read_network, read_servers,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     options::{Depth, LoadOptions},

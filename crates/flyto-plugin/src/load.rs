@@ -14,7 +14,10 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, Span, json};
 use crate::{
     codes,
     files::{Identity, Unread, absolute, read_source},
-    manifest::{self, Invocation, Lifetime, Manifest, Place, RefusedTool, Seen, ToolDef},
+    manifest::{
+        self, CLAUDE_MANIFEST_FILE, Invocation, Lifetime, Manifest, Place, RefusedTool, Seen,
+        ToolDef,
+    },
     options::LoadOptions,
 };
 
@@ -162,7 +165,11 @@ pub struct Loaded {
 pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
     let path = path.as_ref();
     let (file, dir) = if path.is_dir() {
-        (path.join(MANIFEST_FILE), path)
+        let file = path.join(MANIFEST_FILE);
+        let claude = path.join(CLAUDE_MANIFEST_FILE);
+        // A link that leads nowhere is a manifest as well.
+        let is_claude = fs::symlink_metadata(&file).is_err() && claude.is_file();
+        (if is_claude { claude } else { file }, path)
     } else {
         (path.to_owned(), path.parent().unwrap_or(Path::new("")))
     };
@@ -188,7 +195,8 @@ pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
 /// for from `dir`, the plugin's directory; a relative one is taken from the current directory.
 ///
 /// For an editor, whose text is not in the file yet. A file `mcp.json` of the format Agent
-/// Plugins is read from `dir` all the same.
+/// Plugins, or `.mcp.json` of Claude Code, is read from `dir` all the same. A text with a name that ends with
+/// [`CLAUDE_MANIFEST_FILE`] is a manifest of Claude Code.
 ///
 /// ```
 /// use flyto_diagnostics::Source;
@@ -205,12 +213,18 @@ pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
 /// ```
 #[must_use]
 pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
-    let dir = absolute(dir.as_ref());
+    let mut dir = absolute(dir.as_ref());
+    let is_claude = Path::new(source.name()).ends_with(CLAUDE_MANIFEST_FILE);
+    if is_claude && Path::new(CLAUDE_MANIFEST_FILE).parent().is_some_and(|it| dir.ends_with(it)) {
+        dir.pop();
+    }
     let mut findings = Findings::new();
     let plugin = match json::parse(source) {
         Ok(root) => {
             let seen = Seen::default();
-            from_json(At::root(source, &root), Place::new(&dir, options, &seen), &mut findings)
+            let place = Place::new(&dir, options, &seen);
+            let place = if is_claude { place.of_claude() } else { place };
+            from_json(At::root(source, &root), place, &mut findings)
         }
         Err(diagnostic) => {
             findings.push(diagnostic);

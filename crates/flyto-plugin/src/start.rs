@@ -18,6 +18,7 @@ use crate::{
     environment::{Sources, Unresolved},
     files,
     load::MANIFEST_FILE,
+    manifest::CLAUDE_MANIFEST_FILE,
     manifest::{ToolDef, ToolForm, start_dir},
 };
 
@@ -167,7 +168,10 @@ pub(crate) fn make_data_dir(ctx: &PluginContext, plugin: &str) {
 /// The directory of a plugin as it is granted. A link on the way is followed only where it leads to a manifest: what
 /// a confined program can put in the place of a link holds none.
 fn granted(dir: &Path) -> PathBuf {
-    let real = dir.canonicalize().ok().filter(|it| it.join(MANIFEST_FILE).is_file());
+    let is_plugin = |it: &PathBuf| {
+        [MANIFEST_FILE, CLAUDE_MANIFEST_FILE].iter().any(|file| it.join(file).is_file())
+    };
+    let real = dir.canonicalize().ok().filter(is_plugin);
     real.unwrap_or_else(|| dir.to_owned())
 }
 

@@ -19,7 +19,7 @@ use flyto_execenv::{
     Profile, ProfilePlaces,
 };
 
-use flyto_plugin::MANIFEST_FILE;
+use flyto_plugin::{CLAUDE_MANIFEST_FILE, MANIFEST_FILE};
 
 use super::{
     Config, Sandbox,
@@ -192,7 +192,7 @@ pub fn closed_paths(surroundings: &Surroundings) -> Vec<PathBuf> {
 fn linked_plugins(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_PLUGINS);
     let paths = entries.filter_map(|it| Some(it.ok()?.path()));
-    let paths = paths.flat_map(|it| [it.join(MANIFEST_FILE), it]);
+    let paths = paths.flat_map(|it| [it.join(MANIFEST_FILE), it.join(CLAUDE_MANIFEST_FILE), it]);
     paths.filter(|it| it.symlink_metadata().is_ok_and(|it| it.is_symlink()))
 }
 

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use flyto_plugin::{DirState, Invocation, MANIFEST_FILE, MCP_FILE};
+use flyto_plugin::{
+    CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, DirState, Invocation, MANIFEST_FILE, MCP_FILE,
+};
 
 use super::interest::Interests;
 use crate::{report::LoadReport, tool_source::ToolSource};
@@ -81,7 +83,10 @@ impl Places {
 
     /// A directory that is a plugin, or may become one.
     fn plugin(&mut self, dir: &Path) {
-        for name in [MANIFEST_FILE, MCP_FILE] {
+        let claude = Path::new(CLAUDE_MANIFEST_FILE);
+        self.name(&dir.join(claude));
+        self.0.add_name(dir, claude.parent().unwrap_or(claude).as_os_str());
+        for name in [MANIFEST_FILE, MCP_FILE, CLAUDE_MCP_FILE] {
             self.0.add_name(dir, OsStr::new(name));
             let file = dir.join(name);
             if file.is_symlink() {
@@ -181,11 +186,11 @@ mod tests {
             searched,
             expect![[r#"
                 : plugins
-                plugins: * mcp.json plugin.json
+                plugins: * .claude-plugin .mcp.json mcp.json plugin.json
                 plugins/../store: * now v1
-                plugins/linked: mcp.json plugin.json
-                plugins/p: mcp.json plugin.json
-                plugins/q: * mcp.json plugin.json
+                plugins/linked: .claude-plugin .mcp.json mcp.json plugin.json
+                plugins/p: .claude-plugin .mcp.json mcp.json plugin.json
+                plugins/q: * .claude-plugin .mcp.json mcp.json plugin.json
                 plugins/q/../../store: *
                 plugins/q/../../store/now: q.json
                 plugins/q/../../store/v1: q.json

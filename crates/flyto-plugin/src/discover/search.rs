@@ -25,7 +25,7 @@ use crate::{
     files::{self, Unread},
     filter::Verdict,
     load::{self, MANIFEST_FILE, Plugin},
-    manifest::{self, Place, Seen},
+    manifest::{self, CLAUDE_MANIFEST_FILE, Place, Seen},
 };
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
@@ -105,7 +105,10 @@ impl Search<'_> {
         }
         self.seen.push(real);
         let absolute = files::absolute(path);
-        let has_manifest = || fs::symlink_metadata(path.join(MANIFEST_FILE)).is_ok();
+        let has_manifest = || {
+            let mut files = [MANIFEST_FILE, CLAUDE_MANIFEST_FILE].into_iter();
+            files.any(|it| fs::symlink_metadata(path.join(it)).is_ok())
+        };
         let last = self.last.filter(|it| it.plugin(path).is_some());
         if has_manifest() || last.is_some_and(|it| it.after_a_moment(has_manifest)) {
             self.candidates.push(Candidate { shown: path.to_owned(), absolute });
@@ -198,7 +201,13 @@ impl Candidate {
     /// `None` where there is no file. The name is judged before anything else is read, so that a
     /// blocked plugin is not even checked.
     fn read(&self, asked: &Asked, seen: &Seen) -> Option<Read> {
-        let source = match files::read_source(&self.shown.join(MANIFEST_FILE)) {
+        let mut place = Place::new(&self.absolute, &asked.options, seen);
+        let mut read = files::read_source(&self.shown.join(MANIFEST_FILE));
+        if matches!(read, Err(Unread::Missing)) {
+            place = place.of_claude();
+            read = files::read_source(&self.shown.join(CLAUDE_MANIFEST_FILE));
+        }
+        let source = match read {
             Ok(source) => source,
             Err(Unread::Missing) => return None,
             Err(Unread::Found(diagnostic)) => return Some(Read::refused(diagnostic)),
@@ -213,10 +222,7 @@ impl Candidate {
         let mut findings = Findings::new();
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)
-            .then(|| {
-                let place = Place::new(&self.absolute, &asked.options, seen);
-                load::from_json(root, place, &mut findings)
-            })
+            .then(|| load::from_json(root, place, &mut findings))
             .flatten();
         Some(Read { name, verdict, plugin, findings })
     }
@@ -263,7 +269,7 @@ fn settle(
         (Edit::Unusable, Some(good)) => {
             name = Some(good.name().to_owned());
             let what = format!("the last good version of {} is in use", quoted(good.name()));
-            let file = Location::file(dir.join(MANIFEST_FILE).display().to_string());
+            let file = Location::file(good.source().name());
             findings.push(Diagnostic::note(codes::KEPT, file, what));
             (Some(Arc::clone(good)), true)
         }

@@ -7,7 +7,7 @@
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
 
-use super::{literal::span_within, meant};
+use super::{literal::span_within, meant, servers::Dialect};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
@@ -43,6 +43,18 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
 /// [`Reported`] when one variable cannot be used, or `env` is no object of strings. The tool, or
 /// the server, is refused then: a program without one of its variables could do something else.
 pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
+    read_as(reader, Dialect::Own)
+}
+
+/// The same, with the references of `dialect`.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub(super) fn read_as(
+    reader: &mut ObjectReader<'_, '_>,
+    dialect: Dialect,
+) -> Result<Declared, Reported> {
     meant::check(reader, "env", meant::env)?;
     let Some(members) = reader.optional_string_map("env")? else { return Ok(Declared::new()) };
     let env = reader.at("env");
@@ -50,7 +62,8 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
     // The map was read from this object, so members and strings go together.
     let places = members.into_iter().zip(env.members());
     let variables = places.filter_map(|((name, text), (_, at))| {
-        let read = variable(env, name, at, text).map_err(|it| failed = Some(reader.push(it)));
+        let read =
+            variable(env, name, at, text, dialect).map_err(|it| failed = Some(reader.push(it)));
         Some((name, read.ok()?))
     });
     let res = variables.collect();
@@ -58,10 +71,17 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
 }
 
 /// One variable: its name and its value are in order, and its references can be parsed.
-fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template, Box<Diagnostic>> {
+fn variable(
+    env: At<'_>,
+    name: &str,
+    at: At<'_>,
+    text: &str,
+    dialect: Dialect,
+) -> Result<Template, Box<Diagnostic>> {
     check(env, name, at, text)?;
-    Template::parse(text)
-        .map_err(|err| Box::new(bad_template(at, &format!("the value of {name}"), text, &err)))
+    dialect.parse(text).map_err(|(start, err)| {
+        Box::new(bad_template(at, &format!("the value of {name}"), text, start, &err))
+    })
 }
 
 /// Checks all of a variable but the references in its value.
@@ -97,8 +117,13 @@ pub(super) fn check(
 /// The finding that a reference in `label` cannot be read.
 /// The place is the reference alone. `${env:NAME}`, as editors write it, has `${NAME}` as
 /// suggestion.
-pub(super) fn bad_template(at: At<'_>, label: &str, text: &str, err: &TemplateError) -> Diagnostic {
-    let start = err.offset();
+pub(super) fn bad_template(
+    at: At<'_>,
+    label: &str,
+    text: &str,
+    start: usize,
+    err: &TemplateError,
+) -> Diagnostic {
     let rest = &text[start..];
     let (end, what) = match err {
         TemplateError::BadName { found, .. } => {

@@ -9,17 +9,17 @@ use flyto_diagnostics::{
 };
 
 use super::{
-    binary, conformant,
+    binary, claude, conformant,
     def::{Manifest, Read},
     entries::{Entries, entries, execution, version},
     flat, foreign, meant,
     place::Place,
-    servers,
+    servers::{self, Dialect, conformant::Beside},
 };
 use crate::{codes, names::NameKind};
 
 /// Reads a whole manifest.
-/// The format is told in this order: Agent Plugins by its `$schema`, a single tool by its
+/// The format is told in this order: Claude Code by the place of the file, Agent Plugins by its `$schema`, a single tool by its
 /// `command`, a file of another kind, and then the native format.
 ///
 /// # Errors
@@ -31,6 +31,9 @@ pub(crate) fn read(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Read, Reported> {
+    if place.dialect == Dialect::Claude {
+        return claude::read(root, place, findings);
+    }
     if conformant::is_conformant(root) {
         return conformant::read(root, place, findings);
     }
@@ -60,10 +63,17 @@ pub(crate) fn read(
     reader.suggest_for("servers", "mcpServers");
     reader.suggest_for("id", "name");
 
-    let something = something(&mut reader, tools, servers);
+    let beside = match reader.is_present("mcpServers") {
+        true => Beside::default(),
+        false => servers::claude::read(place, reader.findings()),
+    };
+    let something = match beside.was_there {
+        true => Ok(()),
+        false => something(&mut reader, tools, servers),
+    };
     let read_servers = match servers {
         Ok(Some(servers)) => servers::native::read(servers, place, reader.findings()),
-        _ => Vec::new(),
+        _ => beside.servers,
     };
     let entries = match (tools, &execution) {
         (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
@@ -91,7 +101,7 @@ pub(crate) fn read(
 
 /// The name, by the rule of [`check_plugin_name`](crate::check_plugin_name). A near name that
 /// keeps the rule is the suggestion.
-fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
+pub(super) fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     let name = reader.required_string("name")?;
     let Err(fault) = NameKind::Plugin.check(name) else { return Ok(name) };
     let at = reader.at("name");

@@ -20,6 +20,7 @@
 mod argv; //     the form that has a command and its arguments
 mod binary; //   the section about a plugin's one program
 mod category; // what ZeptoClaw's `category` says
+mod claude; //   manifests of plugins of Claude Code
 mod command; //  command lines where a program belongs
 mod conformant; // manifests of the format Agent Plugins
 mod def; //      what is declared
@@ -47,6 +48,7 @@ mod undo; //     how a call is taken back
 mod within; //   paths that have to stay in the plugin's directory
 
 pub use self::{
+    claude::CLAUDE_MANIFEST_FILE,
     def::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT, Manifest,
         RefusedTool, ToolDef, ToolForm, UndoDef,
@@ -55,6 +57,7 @@ pub use self::{
     lazy::Schema,
     narrowing::read_network,
     servers::{
+        claude::CLAUDE_MCP_FILE,
         conformant::MCP_FILE,
         def::{HttpKind, ServerDef, Transport},
         native::read_servers,

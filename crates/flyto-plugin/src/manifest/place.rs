@@ -12,6 +12,7 @@ use std::{
 use flyto_tools::{SchemaChecker, SchemaError};
 use serde_json::Value;
 
+use super::servers::Dialect;
 use crate::options::LoadOptions;
 
 /// Where a manifest lies, and how closely it is looked at.
@@ -25,13 +26,20 @@ pub(crate) struct Place<'a> {
     pub(crate) seen: &'a Seen,
     /// Whether no path may lead out of the directory.
     pub(super) is_confined: bool,
+    /// How the servers of the manifest refer to variables; with that of Claude Code it is a manifest of Claude Code.
+    pub(super) dialect: Dialect,
 }
 
 impl<'a> Place<'a> {
     /// Begins the bound of work for schemas anew: it holds for each manifest.
     pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
         seen.next_manifest();
-        Self { dir, options, seen, is_confined: false }
+        Self { dir, options, seen, is_confined: false, dialect: Dialect::Own }
+    }
+
+    /// The same for a manifest of Claude Code.
+    pub(crate) fn of_claude(self) -> Self {
+        Self { dialect: Dialect::Claude, ..self }
     }
 }
 

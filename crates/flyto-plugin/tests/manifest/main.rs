@@ -5,6 +5,7 @@ mod common;
 
 mod anything;
 mod binary;
+mod claude;
 mod conformant;
 mod families;
 mod forms;

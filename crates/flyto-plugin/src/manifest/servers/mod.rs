@@ -1,12 +1,15 @@
 //! Servers of the Model Context Protocol that a plugin declares.
 //!
-//! Two places declare servers, with two sets of rules: `native` is the block in a manifest, in
-//! which references to variables are expanded, and `conformant` is the file `mcp.json`, in which
-//! only the plugin's own two directories are. Both end in the same [`ServerDef`]. A server that
+//! Three places declare servers, each with rules of its own: `native` is the block in a manifest, in
+//! which references to variables are expanded, `conformant` is the file `mcp.json`, in which
+//! only the plugin's own two directories are, and `claude` is the file `.mcp.json`, with the references of
+//! Claude Code. All end in the same [`ServerDef`]. A server that
 //! cannot be used costs itself. Nothing is started, and no address is looked up.
 
+pub(super) mod claude; //     in the files of plugins of Claude Code
 pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
 pub(super) mod def; //        what is declared
+mod dialect; //               how values refer to variables
 pub(super) mod native; //     in the block `mcpServers` of a manifest
 mod url; //                   addresses of servers
 
@@ -16,6 +19,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, 
 use flyto_execenv::{Environment, Template};
 
 use self::def::ServerDef;
+pub(crate) use self::dialect::Dialect;
 use super::{env, field::check_system_text, literal::span_within};
 use crate::{
     codes,
@@ -120,9 +124,15 @@ fn report_unset(
 
 /// A value with references to variables.
 /// `label` names the value in a message: `"url"`, `argument 2`.
-fn template(at: At<'_>, label: &str, text: &str) -> Result<Template, Box<Diagnostic>> {
+fn template(
+    at: At<'_>,
+    label: &str,
+    text: &str,
+    dialect: Dialect,
+) -> Result<Template, Box<Diagnostic>> {
     check_system_text(at, label)?;
-    Template::parse(text).map_err(|err| Box::new(env::bad_template(at, label, text, &err)))
+    let parsed = dialect.parse(text);
+    parsed.map_err(|(start, err)| Box::new(env::bad_template(at, label, text, start, &err)))
 }
 
 /// A text that some programs read as a variable and that is taken literally here.

@@ -11,6 +11,7 @@ use flyto_execenv::Template;
 
 use super::{
     def::{HttpKind, ServerDef, Transport},
+    dialect::Dialect,
     foreign_reference, header_fault, read_all, report_unset, template, url,
 };
 use crate::{
@@ -223,7 +224,7 @@ fn transport(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Tran
     exclusive?;
     match kind {
         Kind::Stdio => stdio(reader, place),
-        Kind::Http(kind) => http(reader, kind),
+        Kind::Http(kind) => http(reader, kind, place.dialect),
     }
 }
 
@@ -233,12 +234,12 @@ fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transpor
     let command = meant::check(reader, "command", |at| meant::command(at, has_args))
         .and_then(|()| reader.required_string("command"))
         .and_then(|text| check_command(reader, text, place));
-    let args = args(reader);
-    let env = env::read(reader);
+    let args = args(reader, place.dialect);
+    let env = env::read_as(reader, place.dialect);
     let cwd = reader.optional_string("cwd").and_then(|text| {
         let Some(text) = text.filter(|it| !it.is_empty()) else { return Ok(None) };
         let at = reader.at("cwd");
-        template(at, "\"cwd\"", text).map(Some).map_err(|diag| reader.push(diag))
+        template(at, "\"cwd\"", text, place.dialect).map(Some).map_err(|diag| reader.push(diag))
     });
     Ok(Transport::Stdio { command: command?, args: args?, env: env?, cwd: cwd? })
 }
@@ -263,11 +264,11 @@ fn check_command(
     if let Some(warning) = foreign_reference(at, text) {
         reader.push(warning);
     }
-    template(at, "\"command\"", text).map_err(|diag| reader.push(diag))
+    template(at, "\"command\"", text, place.dialect).map_err(|diag| reader.push(diag))
 }
 
 /// The arguments, with their references parsed; one that cannot be read refuses the server.
-fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
+fn args(reader: &mut ObjectReader<'_, '_>, dialect: Dialect) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
     let mut res = Vec::with_capacity(texts.len());
     let mut failed = None;
@@ -275,7 +276,7 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
         if let Some(warning) = foreign_reference(at, text) {
             reader.push(warning);
         }
-        match template(at, &format!("argument {}", index + 1), text) {
+        match template(at, &format!("argument {}", index + 1), text, dialect) {
             Ok(template) => res.push(template),
             Err(diagnostic) => failed = Some(reader.push(diagnostic)),
         }
@@ -285,7 +286,11 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
 
 /// A server that is reached. An address with `$` in it is not checked, as what it becomes is not
 /// known.
-fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, Reported> {
+fn http(
+    reader: &mut ObjectReader<'_, '_>,
+    kind: HttpKind,
+    dialect: Dialect,
+) -> Result<Transport, Reported> {
     let url = reader.required_string("url").and_then(|text| {
         let at = reader.at("url");
         if let Some(fault) = (!text.contains('$')).then(|| url::fault(at, text, false)).flatten() {
@@ -295,14 +300,17 @@ fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, 
                 return Err(reported);
             }
         }
-        template(at, "\"url\"", text).map_err(|diag| reader.push(diag))
+        template(at, "\"url\"", text, dialect).map_err(|diag| reader.push(diag))
     });
-    let headers = headers(reader);
+    let headers = headers(reader, dialect);
     Ok(Transport::Http { kind, url: url?, headers: headers? })
 }
 
 /// The headers by name. Two headers that differ in case only are both kept.
-fn headers(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeMap<String, Template>, Reported> {
+fn headers(
+    reader: &mut ObjectReader<'_, '_>,
+    dialect: Dialect,
+) -> Result<BTreeMap<String, Template>, Reported> {
     let members = reader.optional_string_map("headers")?.unwrap_or_default();
     let object = reader.at("headers");
     let mut res = BTreeMap::new();
@@ -315,7 +323,7 @@ fn headers(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeMap<String, Templat
         if let Some(warning) = foreign_reference(at, text) {
             reader.push(warning);
         }
-        match template(at, &format!("the header {name}"), text) {
+        match template(at, &format!("the header {name}"), text, dialect) {
             Ok(template) => {
                 res.insert(name.to_owned(), template);
             }

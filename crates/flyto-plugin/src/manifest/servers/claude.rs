@@ -1,0 +1,138 @@
+//! Servers of a plugin of Claude Code.
+//!
+//! They stand in `.mcp.json` at the root of the plugin, under `mcpServers` or as the whole of the file, and in
+//! `mcpServers` of the plugin's own manifest. The rules are those of a native block, with the references that Claude
+//! Code knows. A server also finds `CLAUDE_PLUGIN_ROOT` and `CLAUDE_PLUGIN_DATA` in its environment.
+
+use std::path::Path;
+
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, json};
+use flyto_execenv::Template;
+
+use super::{
+    conformant::Beside,
+    def::{ServerDef, Transport},
+    dialect::{CLAUDE_DIRS, Dialect},
+    native,
+};
+use crate::{
+    codes,
+    files::{self, Unread},
+    manifest::{
+        place::Place,
+        within::{leaves, stays_within},
+    },
+};
+
+/// The file at the root of a plugin in which Claude Code has its servers.
+pub const CLAUDE_MCP_FILE: &str = ".mcp.json";
+
+/// Reads `.mcp.json`, where there is one. One that cannot be used costs its servers alone.
+pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
+    file(Path::new(CLAUDE_MCP_FILE), place, findings)
+}
+
+/// Reads what a manifest of Claude Code says under `mcpServers`, and `.mcp.json`. Of two servers with one name the first
+/// one counts.
+pub(in crate::manifest) fn declared(
+    declared: Option<At<'_>>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Beside {
+    let mut res = Beside::default();
+    let mut names_default = false;
+    let parts = match declared {
+        Some(at) if at.value().as_array().is_some() => at.items().collect(),
+        declared => Vec::from_iter(declared),
+    };
+    for at in parts {
+        let more = match at.value().as_str() {
+            Some(text) => {
+                let path = Path::new(text);
+                if let Some(diagnostic) = leaves(at, path, place) {
+                    findings.push(diagnostic);
+                    continue;
+                }
+                names_default |=
+                    path.strip_prefix(".").unwrap_or(path) == Path::new(CLAUDE_MCP_FILE);
+                file(path, place, findings)
+            }
+            None if at.value().as_object().is_some() => {
+                Beside { servers: servers(at, place, findings), was_there: true }
+            }
+            None => {
+                let what =
+                    "\"mcpServers\" must be an object of servers, or the path of a file with one";
+                findings.push(at.error(flyto_diagnostics::codes::WRONG_TYPE, what));
+                continue;
+            }
+        };
+        add(&mut res, more);
+    }
+    if !names_default {
+        add(&mut res, read(place, findings));
+    }
+    res
+}
+
+fn add(to: &mut Beside, more: Beside) {
+    to.was_there |= more.was_there;
+    for server in more.servers {
+        if to.servers.iter().all(|it| it.name != server.name) {
+            to.servers.push(server);
+        }
+    }
+}
+
+/// The servers of a file in the plugin's directory. A file that is absent is no finding, and no link out of the directory
+/// is followed.
+fn file(path: &Path, place: Place<'_>, findings: &mut Findings) -> Beside {
+    let file = place.dir.join(path);
+    let source = match files::read_source(&file) {
+        Ok(source) => source,
+        Err(Unread::Missing) => return Beside::default(),
+        Err(Unread::Found(diagnostic)) => {
+            findings.push(diagnostic);
+            return Beside { was_there: true, ..Beside::default() };
+        }
+    };
+    let nothing = Beside { was_there: true, ..Beside::default() };
+    if !stays_within(place.dir, &file) {
+        let what = "the file is a link that leads out of the plugin's directory";
+        let at = Location::file(file.display().to_string());
+        findings.push(Diagnostic::error(codes::LEAVES_PLUGIN, at, what));
+        return nothing;
+    }
+    let root = match json::parse(&source) {
+        Ok(root) => root,
+        Err(diagnostic) => {
+            findings.push(diagnostic);
+            return nothing;
+        }
+    };
+    let root = At::root(&source, &root);
+    let Ok(mut reader) = ObjectReader::new(root, findings) else { return nothing };
+    // Files of plugins have the servers as the whole of the file as well.
+    let at = match reader.is_present("mcpServers") {
+        true => reader.required_object("mcpServers"),
+        false => Ok(root),
+    };
+    let servers = at.map(|at| servers(at, place, reader.findings()));
+    Beside { servers: servers.unwrap_or_default(), was_there: true }
+}
+
+fn servers(at: At<'_>, place: Place<'_>, findings: &mut Findings) -> Vec<ServerDef> {
+    let place = Place { dialect: Dialect::Claude, ..place };
+    let mut res = native::read(at, place, findings);
+    for server in &mut res {
+        let Transport::Stdio { env, .. } = &mut server.transport else { continue };
+        for (name, own) in CLAUDE_DIRS {
+            if env.get(name).is_none() {
+                // Where there is no place for data, it is empty.
+                let value = Template::parse(&format!("${{{own}:-}}"));
+                env.insert(name, value.expect("it is a reference"));
+            }
+        }
+    }
+    res
+}
