@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `name` | part of the id; kept as it is for requests |
 //! | `title`, `description` | texts for people and for models |
-//! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out |
+//! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out. A type of the input other than `object`, and a reference that leads out of its schema, cost the tool |
 //! | `annotations.destructiveHint`, `.openWorldHint` | metadata, where they say `true` |
 //! | other annotations | nothing: a server does not declare itself harmless |
 //! | any other member | nothing, and it is not compared |
@@ -78,6 +78,18 @@ impl Definition {
         if !input_schema.is_object() {
             return Err(format!("{shown} has no \"inputSchema\" that is an object"));
         }
+        // Without a type it is one of objects: the arguments of a call are.
+        if input_schema.get("type").is_some_and(|it| it != "object") {
+            return Err(format!("{shown} has an \"inputSchema\" whose type is not \"object\""));
+        }
+        for key in ["inputSchema", "outputSchema"] {
+            if let Some(target) = kept.get(key).and_then(outside_reference) {
+                let target: String = target.escape_debug().take(MAX_NAME_CHARS).collect();
+                return Err(format!(
+                    "{shown} has an {key:?} that refers to {target}, and no schema is fetched"
+                ));
+            }
+        }
         let text = |key: &str| kept.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
         let annotations = kept.get("annotations");
         let hint = |key: &str| {
@@ -118,6 +130,47 @@ impl Definition {
         res.version = (!version.is_empty()).then(|| version.to_owned());
         res
     }
+}
+
+/// A reference that leads out of the schema: neither to a place in it, nor to a part of it with an id, nor to one of the
+/// published dialects. Each check of a value would fail with it.
+///
+/// Words of the specification: "MCP 2026-07-28, Server, Tools" forbids to fetch a schema.
+fn outside_reference(schema: &Value) -> Option<&str> {
+    /// Calls `take` with each string under one of these keys. What stands under a keyword for values is no schema.
+    fn each<'v>(schema: &'v Value, keys: &[&str], take: &mut impl FnMut(&'v str)) {
+        match schema {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match value {
+                        Value::String(text) if keys.contains(&key.as_str()) => take(text),
+                        _ if ["const", "enum", "default", "examples"].contains(&key.as_str()) => {}
+                        _ => each(value, keys, take),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|it| each(it, keys, take)),
+            _ => {}
+        }
+    }
+    let mut ids = Vec::new();
+    each(schema, &["$id", "id"], &mut |it| ids.push(it.trim_end_matches('#')));
+    let is_known = |target: &str| {
+        let base = target.split('#').next().unwrap_or_default();
+        let dialects = ["https://json-schema.org/draft/", "http://json-schema.org/draft-"];
+        base.is_empty()
+            || ids.contains(&base)
+            || dialects.iter().any(|it| base.starts_with(it))
+            // A name beside that of the whole, as in a bundle.
+            || ids.iter().any(|it| !base.contains(':') && it.ends_with(&format!("/{base}")))
+    };
+    let mut res = None;
+    each(schema, &["$ref", "$dynamicRef", "$recursiveRef"], &mut |it| {
+        if !is_known(it) {
+            res.get_or_insert(it);
+        }
+    });
+    res
 }
 
 /// The id of a tool of a server: `server:tool`. A name that no id can hold is its plain characters, cut, with `-` and six
@@ -202,11 +255,37 @@ mod tests {
             json!({"name": "a\nb", "inputSchema": true}),
             expect![[r#"a\nb has no "inputSchema" that is an object"#]],
         );
+        check_bad(
+            json!({"name": "a", "inputSchema": {"type": "string"}}),
+            expect![[r#"a has an "inputSchema" whose type is not "object""#]],
+        );
+        let far = json!({"properties": {"x": {"$ref": "https://a.org/x.json#/a"}}});
+        check_bad(
+            json!({"name": "a", "inputSchema": far}),
+            expect![[
+                r#"a has an "inputSchema" that refers to https://a.org/x.json#/a, and no schema is fetched"#
+            ]],
+        );
         let long = "x".repeat(MAX_BYTES);
         check_bad(
             json!({"name": "a", "description": long, "inputSchema": {}}),
             expect!["a is declared in 262190 bytes, over 262144"],
         );
+    }
+
+    #[test]
+    fn references_within_a_schema_are_in_order() {
+        for schema in [
+            json!({"properties": {"x": {"$ref": "#/$defs/a"}, "$ref": {"type": "string"}}, "$defs": {"a": {}}}),
+            json!({"$id": "https://a.org/all", "allOf": [{"$ref": "b"}], "$defs": {"b": {"$id": "https://a.org/b"}}}),
+            json!({"$ref": "https://json-schema.org/draft/2020-12/schema"}),
+            json!({"properties": {"x": {"default": {"$ref": "https://a.org"}}}}),
+        ] {
+            read(json!({"name": "a", "inputSchema": schema, "outputSchema": schema}));
+        }
+        let far = json!({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]});
+        Definition::read(json!({"name": "a", "inputSchema": {}, "outputSchema": far}))
+            .expect_err("it leads out");
     }
 
     #[test]

@@ -123,6 +123,17 @@ async fn a_flood_ends_the_connection() {
 }
 
 #[tokio::test]
+async fn a_schema_that_leads_out_costs_its_tool() {
+    let world = World::new(&["far"]).connected().await;
+    let report = world.report();
+    let fault =
+        "far has an \"inputSchema\" that refers to http://127.0.0.1:1/x, and no schema is fetched";
+    assert_eq!(report.faults, [fault]);
+    assert!(report.held_back.is_empty() && !report.has_tool("far"), "{report:?}");
+    assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+}
+
+#[tokio::test]
 async fn an_answer_that_is_too_long_fails_its_call_only() {
     let world = World::new(&[]).connected().await;
     let result = world.call("oversize", json!({})).await.expect("a result");

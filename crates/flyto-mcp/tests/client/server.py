@@ -68,6 +68,8 @@ def tools():
         tool("forgets"),
         tool("breaks_off"),
     ]
+    if "far" in MODES:
+        res.append(tool("far", schema={"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/x"}}}))
     path = os.environ.get("DEFINITIONS")
     if path and os.path.exists(path):
         with open(path) as file:
