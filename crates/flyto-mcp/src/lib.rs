@@ -232,6 +232,7 @@
 //! | bytes of a definition | 256 KiB | the tool is left out, and told |
 //! | references of its schemas | within the schema, or to a published dialect | the tool is left out, and told |
 //! | requests in flight | 256 ([`ClientOptions::max_in_flight`]) | the call is not made |
+//! | bytes of a line that is longer than a message may be | 4 times those of a message | the connection ends |
 //! | lines that are no messages, answers to no request | 1,000 each | the connection ends |
 //! | questions at once | 4 | an error to the server |
 //! | rounds of one call that ask for more input | 8 | a failure |

@@ -32,6 +32,11 @@ impl Events {
         Self { lines, data: Vec::new(), is_first: true, too_long: None, longest }
     }
 
+    /// Whether the line at hand is so long that its end is not waited for.
+    pub(super) fn is_endless(&self) -> bool {
+        self.lines.is_endless()
+    }
+
     /// Takes a piece of the stream, and hands over the data of each event that is complete with it.
     pub(super) fn push(&mut self, piece: &[u8], mut take: impl FnMut(Event<'_>)) {
         let Self { lines, data, is_first, too_long, longest } = self;

@@ -276,6 +276,9 @@ impl Exchange {
                 Event::Data(data) => self.peer.receive(data),
                 Event::TooLong { start, bytes } => self.peer.receive_too_long(start, bytes),
             });
+            if events.is_endless() {
+                return;
+            }
             tokio::task::yield_now().await;
         }
     }

@@ -31,7 +31,16 @@ pub(super) struct Lines {
     longest: usize,
 }
 
+/// A line that is this many times as long as the longest one that is taken has no end: 4. What a server sends costs time also
+/// where it is thrown away.
+const ENDLESS: u64 = 4;
+
 impl Lines {
+    /// Whether the line at hand is so long that its end is not waited for.
+    pub(super) fn is_endless(&self) -> bool {
+        self.skipped > (self.longest as u64).saturating_mul(ENDLESS)
+    }
+
     /// Lines of at most this many bytes, the line feed not counted.
     pub(super) fn new(longest: usize) -> Self {
         Self { buffer: Vec::new(), searched: 0, skipped: 0, longest }
@@ -95,6 +104,18 @@ mod tests {
             });
         }
         res
+    }
+
+    #[test]
+    fn a_line_without_end_is_told() {
+        let mut lines = Lines::new(1000);
+        let mut n_bytes = 0;
+        while !lines.is_endless() {
+            lines.room().extend_from_slice(&[b'x'; 100]);
+            n_bytes += 100;
+            lines.take(|_| panic!("it has no end"));
+        }
+        assert!((4000..=5100).contains(&n_bytes), "{n_bytes}");
     }
 
     #[test]

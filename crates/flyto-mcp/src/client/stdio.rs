@@ -156,6 +156,9 @@ async fn read(mut stdout: BoxedReader, peer: Arc<Peer>, tail: Tail, longest: usi
             }),
             _ => break,
         }
+        if lines.is_endless() {
+            return peer.close("it sent a line without end");
+        }
         // A flood keeps no other task waiting.
         yield_now().await;
     }

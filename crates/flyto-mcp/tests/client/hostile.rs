@@ -123,6 +123,14 @@ async fn a_flood_ends_the_connection() {
 }
 
 #[tokio::test]
+async fn a_line_without_end_ends_the_connection() {
+    let world = World::new(&[]).connected().await;
+    let result = world.call("endless_line", json!({})).await.expect("a result");
+    assert_eq!(result.failure, Some(Failure::Lost));
+    assert!(result.output.ends_with("it sent a line without end"), "{}", result.output);
+}
+
+#[tokio::test]
 async fn a_schema_that_leads_out_costs_its_tool() {
     let world = World::new(&["far"]).connected().await;
     let report = world.report();

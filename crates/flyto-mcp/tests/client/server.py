@@ -57,6 +57,7 @@ def tools():
         tool("dies"),
         tool("floods"),
         tool("oversize"),
+        tool("endless_line"),
         tool("twice"),
         tool("wrong_ids"),
         tool("refuses"),
@@ -126,8 +127,14 @@ def call(id, params):
                 sys.stdout.write("no message\n" * 1000)
         except BrokenPipeError:
             os._exit(0)
+    elif name == "endless_line":
+        try:
+            while True:
+                sys.stdout.write("x" * 65536)
+        except BrokenPipeError:
+            os._exit(0)
     elif name == "oversize":
-        answer(id, text("x" * (1 << 20)))
+        answer(id, text("x" * (1 << 19)))
     elif name == "twice":
         answer(id, text("first"))
         answer(id, text("second"))
