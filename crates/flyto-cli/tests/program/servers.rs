@@ -200,6 +200,27 @@ fn a_tool_that_changed_waits_for_the_operator() {
 }
 
 #[test]
+fn an_approval_reaches_a_serve_that_runs() {
+    let place = place(&["other:*"]);
+    ok(place.flyto(&["list"]).run());
+    let manifest = place.path().join("plugins/p/plugin.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("The tool echo.", "Another text.")).unwrap();
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let names = |client: &mut Client| {
+        let listed = client.result("tools/list", json!({}));
+        listed["tools"].to_string()
+    };
+    // The tool is held back as soon as the server is connected to.
+    while names(&mut client).contains("other__p__echo") {}
+    ok(place.flyto(&["servers", "approve", "other", "--yes"]).run());
+    // Told without a call.
+    while !names(&mut client).contains("other__p__echo") {
+        assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    }
+}
+
+#[test]
 fn a_server_that_is_this_program_starts_no_servers() {
     let place = Place::with_tools(&[("echo", "cat", SCHEMA)]);
     let mut own = server(&place);

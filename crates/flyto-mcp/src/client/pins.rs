@@ -8,9 +8,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io::{self, Read as _},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,15 @@ pub(super) struct Pins {
     pub(super) tools: BTreeMap<String, Definition>,
     /// The version that the server had; empty where it had none.
     pub(super) version: String,
+}
+
+/// What tells two states of a file apart without reading it: a file that is replaced is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: Option<SystemTime>,
+    n_bytes: u64,
+    #[cfg(unix)]
+    inode: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,6 +96,22 @@ impl PinStore {
         Ok(Some(Pins { tools: tools.collect::<io::Result<_>>()?, version: stored.version }))
     }
 
+    /// The state of the file of a server; `None` where there is none.
+    pub(super) fn stamp(&self, server: &str, declared_in: &Path) -> Option<Stamp> {
+        let metadata = fs::metadata(self.file(server, declared_in)).ok()?;
+        Some(Stamp {
+            modified: metadata.modified().ok(),
+            n_bytes: metadata.len(),
+            #[cfg(unix)]
+            inode: std::os::unix::fs::MetadataExt::ino(&metadata),
+        })
+    }
+
+    /// The directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.0
+    }
+
     /// Keeps the pins of a server in place of those that were there.
     ///
     /// # Errors
@@ -110,8 +136,6 @@ impl PinStore {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use serde_json::json;
 
     use super::*;
@@ -149,7 +173,7 @@ mod tests {
             Definition::read(json!({"name": name, "inputSchema": schema})).expect("in order")
         };
         let tools = ["a", "b", "c", "d"].iter().map(|it| (it.to_string(), tool(it))).collect();
-        let pins = Pins { tools, version: String::new() };
+        let pins = Pins { tools, ..Pins::default() };
         let file = Path::new("/etc/flyto.json");
         store.save("s", file, &pins).expect("written");
         assert_eq!(store.load("s", file).expect("read"), Some(pins));

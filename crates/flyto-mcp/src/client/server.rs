@@ -13,7 +13,7 @@
 //! | connected | one | those that are pinned and listed alike |
 //! | the server says that its tools changed | the same | compared anew |
 //! | the connection ends | none; the next call makes one, after the pause | they stay |
-//! | approved | the same | what was shown is pinned, and offered |
+//! | approved, also by another process | the same | what was shown is pinned, and offered |
 //! | closed | none, and no further one | none |
 
 use std::{
@@ -32,7 +32,7 @@ use super::{
     elicitation::ElicitationHandler,
     listing::Listed,
     options::ClientOptions,
-    pins::{PinStore, Pins},
+    pins::{PinStore, Pins, Stamp},
     report::{DefinitionChange, HeldBack, ServerReport, ServerStatus},
     tool::ServerTool,
 };
@@ -75,6 +75,8 @@ struct Slot {
 struct Known {
     /// What the operator knows; `None` before the first connection.
     pins: Option<Pins>,
+    /// The file from which they were read, or to which they were written.
+    stamp: Option<Stamp>,
     /// What the server listed last.
     /// It stays after the end of its connection: a tool that differed then is not offered again because nothing is
     /// connected.
@@ -102,15 +104,8 @@ impl ServerState {
         registry: Weak<Registry>,
     ) -> Arc<Self> {
         let mut known = Known::default();
-        match store.as_ref().map(|it| it.load(declared.name(), declared.file())) {
-            Some(Ok(pins)) => known.pins = pins,
-            Some(Err(err)) => {
-                known.store_fault =
-                    Some(format!("what is known of its tools cannot be read: {err}"));
-                // Nothing is known, so nothing is approved.
-                known.pins = Some(Pins::default());
-            }
-            None => {}
+        if let Some(store) = &store {
+            known.load(store, &declared);
         }
         if known.pins.is_none() {
             known.problem = store.as_ref().and_then(|it| it.load_late(&declared));
@@ -235,10 +230,29 @@ impl ServerState {
         true
     }
 
+    /// Reads the pins again where their file is another one: what another process approved is offered from now on, without a new
+    /// connection.
+    pub(super) fn refresh(self: &Arc<Self>) {
+        let is_other = self.reread(&mut self.known());
+        if is_other {
+            self.offer();
+        }
+    }
+
+    fn reread(&self, known: &mut Known) -> bool {
+        let Some(store) = &self.store else { return false };
+        let now = store.stamp(&self.name, self.declared.file());
+        let is_other = now.is_some() && now != known.stamp;
+        if is_other {
+            known.load(store, &self.declared);
+        }
+        is_other
+    }
+
     /// Takes what the server lists into the pins, for the tools of these names. A pinned tool of such a name that is not listed
     /// loses its pin. Where the file cannot be written, the pins hold for this process, and the report says so.
     fn pin(&self, known: &mut Known, takes: impl Fn(&str) -> bool) {
-        let Known { pins, listed, current, store_fault, .. } = known;
+        let Known { pins, stamp, listed, current, store_fault, .. } = known;
         let Some(listed) = listed else { return };
         let mut next = pins.clone().unwrap_or_default();
         let is_listed = |name: &str| listed.tools.iter().any(|it| it.name == name);
@@ -253,6 +267,7 @@ impl ServerState {
             Some(store) => store.save(&self.name, self.declared.file(), &next),
             None => Ok(()),
         };
+        *stamp = self.store.as_ref().and_then(|it| it.stamp(&self.name, self.declared.file()));
         *store_fault =
             saved.err().map(|err| format!("what is known of its tools cannot be kept: {err}"));
         *pins = Some(next);
@@ -266,6 +281,8 @@ impl ServerState {
     pub(super) fn approve(self: &Arc<Self>, shown: &[HeldBack]) -> Result<(), Vec<String>> {
         {
             let mut known = self.known();
+            // What another process approved meanwhile stays approved.
+            self.reread(&mut known);
             let listed = known.listed.iter().flat_map(|it| &it.tools);
             let listed: HashMap<&str, &Definition> =
                 listed.map(|it| (it.name.as_str(), it)).collect();
@@ -465,6 +482,27 @@ impl ServerState {
     }
 }
 
+impl Known {
+    /// Reads the pins. Of a file that cannot be read nothing is approved.
+    fn load(&mut self, store: &PinStore, declared: &DeclaredServer) {
+        let (name, file) = (declared.name(), declared.file());
+        // Before the file itself: one that is replaced meanwhile is read once more.
+        self.stamp = store.stamp(name, file);
+        match store.load(name, file) {
+            Ok(pins) => {
+                // A file that is gone takes nothing away.
+                self.pins = pins.or(self.pins.take());
+                self.store_fault = None;
+            }
+            Err(err) => {
+                self.store_fault =
+                    Some(format!("what is known of its tools cannot be read: {err}"));
+                self.pins = Some(Pins::default());
+            }
+        }
+    }
+}
+
 impl Slot {
     /// The connection has ended. One that lasted ends a row of failures; a server that connects and dies adds to it.
     fn ended(&mut self, backoff: Duration) {
@@ -505,7 +543,7 @@ mod tests {
 
         let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
         let tool = Definition::read(tool).expect("in order");
-        let pins = Pins { tools: [("a".to_owned(), tool)].into(), version: String::new() };
+        let pins = Pins { tools: [("a".to_owned(), tool)].into(), ..Pins::default() };
         let store = PinStore::new(dir.path().join("pins"));
         store.save("s", declared.file(), &pins).expect("written");
         let state = || {

@@ -1,13 +1,14 @@
 //! All servers of a host.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Poll,
     time::Duration,
 };
 
-use flyto_host::Host;
+use flyto_host::{Host, ToolSource};
+use flyto_tools::Owner;
 
 use super::{
     elicitation::ElicitationHandler,
@@ -81,6 +82,34 @@ struct Inner {
     servers: Mutex<Vec<Arc<ServerState>>>,
 }
 
+/// The directory of the pins, for a host that watches its sources: what another process approves is offered at once.
+#[derive(Debug)]
+struct PinSource {
+    dir: PathBuf,
+    inner: Weak<Inner>,
+}
+
+impl ToolSource for PinSource {
+    /// Each server owns its tools; this owns none.
+    fn owner(&self) -> Owner {
+        Owner::new("MCP servers")
+    }
+
+    fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    fn watched_dir(&self) -> PathBuf {
+        self.dir.clone()
+    }
+
+    fn reload(&self) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        let servers = inner.servers().clone();
+        servers.iter().for_each(ServerState::refresh);
+    }
+}
+
 /// Why no tool of a server was approved. What was known of its tools is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -120,7 +149,8 @@ impl Servers {
     ///
     /// The directory is made with the first file in it. A file of a server that cannot be read approves none of its
     /// tools; the fault is in [`ServerReport::faults`]. Several processes may share a directory: each replaces a file
-    /// in one step, and the last one that approves has its way.
+    /// in one step, and the last one that approves has its way. A host that [watches](Host::watch) its sources, or
+    /// [reloads](Host::reload) them, has what another process approved.
     ///
     /// No program is started here, no address is connected to, and no runtime is needed yet.
     #[must_use]
@@ -147,6 +177,10 @@ impl Servers {
             servers: Mutex::default(),
         }));
         res.0.sync(host);
+        if let Some(store) = &res.0.store {
+            let dir = store.dir().to_owned();
+            host.add_source(Arc::new(PinSource { dir, inner: Arc::downgrade(&res.0) }));
+        }
         res
     }
 

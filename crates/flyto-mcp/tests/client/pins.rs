@@ -67,6 +67,24 @@ async fn a_tool_that_changed_is_held_back_until_it_is_approved() {
 }
 
 #[tokio::test]
+async fn what_another_process_approves_is_offered() {
+    let world = World::with(server(), options(), None).connected().await;
+    define(&world, &json!({"echo": {"description": "Another text."}}));
+    let world = world.again(server()).connected().await;
+    assert!(world.host.find("s:echo").is_err());
+    let (_host, other) = world.beside();
+    other.connect(|_| true).await;
+    let held_back = other.reports().remove(0).held_back;
+    other.approve("s", &held_back).expect("it is as it was shown");
+    assert!(!world.host.reload().is_empty());
+    assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+    assert!(world.report().held_back.is_empty());
+    // Nothing has changed since.
+    assert!(world.host.reload().is_empty());
+    other.close().await;
+}
+
+#[tokio::test]
 async fn approval_needs_a_server_and_a_connection() {
     let world = World::with(server(), options(), None);
     let err = world.servers.approve("s", &[]).expect_err("it is not connected");
@@ -175,6 +193,9 @@ async fn a_damaged_file_of_pins_approves_nothing() {
     fs::write(pins.expect("one").expect("read").path(), "{").expect("written");
     let world = world.again(server()).connected().await;
     let report = world.report();
+    let pins = fs::read_dir(world.dir.path().join("pins")).expect("there").next();
+    let kept = fs::read_to_string(pins.expect("one").expect("read").path());
+    assert_eq!(kept.expect("read"), "{");
     assert!(report.tools.is_empty() && !report.held_back.is_empty(), "{report:?}");
     assert!(
         report.faults[0].starts_with("what is known of its tools cannot be read"),

@@ -23,6 +23,22 @@ pub(crate) struct World {
     pub(crate) dir: TempDir,
     pub(crate) host: Arc<Host>,
     pub(crate) servers: Servers,
+    surroundings: Surroundings,
+}
+
+fn loaded(
+    dir: &Path,
+    surroundings: &Surroundings,
+    options: ClientOptions,
+    handler: Option<Arc<dyn ElicitationHandler>>,
+) -> (Arc<Host>, Servers) {
+    let mut flags = Flags::default();
+    flags.config = Some(dir.join("flyto.json"));
+    let (config, findings) = load_config(surroundings, &flags).expect("it is in order");
+    assert!(findings.is_empty(), "{findings:?}");
+    let host = Arc::new(Host::new(ExecEnv::new(Local::new()), surroundings.clone(), config));
+    let servers = Servers::with_handler(&host, Some(dir.join("pins")), options, handler);
+    (host, servers)
 }
 
 /// The declaration of a little server with these modes.
@@ -74,19 +90,18 @@ impl World {
         env.set("SECRET", "s3cret");
         env.set("DEFINITIONS", dir.path().join("definitions.json"));
         let surroundings = Surroundings::new(env, dir.path());
-        let mut flags = Flags::default();
-        flags.config = Some(config);
-        let (config, findings) = load_config(&surroundings, &flags).expect("it is in order");
-        assert!(findings.is_empty(), "{findings:?}");
-        let host = Arc::new(Host::new(ExecEnv::new(Local::new()), surroundings, config));
-        let pins = dir.path().join("pins");
-        let servers = Servers::with_handler(&host, Some(pins), options, handler);
-        Self { dir, host, servers }
+        let (host, servers) = loaded(dir.path(), &surroundings, options, handler);
+        Self { dir, host, servers, surroundings }
+    }
+
+    /// What another process has of the same files at the same time.
+    pub(crate) fn beside(&self) -> (Arc<Host>, Servers) {
+        loaded(self.dir.path(), &self.surroundings, options(), None)
     }
 
     /// The same directory once more, as by a later process.
     pub(crate) fn again(self, servers: Value) -> Self {
-        let Self { dir, host, servers: former } = self;
+        let Self { dir, host, servers: former, .. } = self;
         drop((host, former));
         Self::in_dir(dir, servers, options(), None)
     }
