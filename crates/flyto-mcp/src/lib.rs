@@ -134,7 +134,8 @@
 //! | an address | streamable HTTP over `http` or `https`, a request a message; certificates are checked against the authorities of the system, or [`ClientOptions::ca_file`]; no redirect is followed; a session where the server opens one |
 //!
 //! A server is asked with `server/discover` first. One that answers with an error, or not within 5 s, is sent `initialize` over the same
-//! connection, and may still answer the first; a program that ends is started again for it. Revisions: 2026-07-28, and 2024-11-05 to 2025-11-25.
+//! connection, and may still answer the first; a program that ends is started again for it. A server of the era of handshakes is sent
+//! `initialize` first from then on, and is asked where it refuses. Revisions: 2026-07-28, and 2024-11-05 to 2025-11-25.
 //!
 //! | what a server sends | what becomes of it |
 //! | --- | --- |

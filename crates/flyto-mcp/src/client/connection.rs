@@ -92,9 +92,10 @@ pub(super) async fn open(
     options: &ClientOptions,
     time: Duration,
     handler: Option<&Arc<dyn ElicitationHandler>>,
+    begin: Begin,
 ) -> Result<(Arc<Connection>, Listed), ConnectError> {
     let ends = Instant::now() + time;
-    let opening = open_within(declared, options, handler);
+    let opening = open_within(declared, options, handler, begin);
     let opened = timeout_at(ends, opening).await;
     opened.unwrap_or(Err(ConnectError::TimedOut(time)))
 }
@@ -104,9 +105,9 @@ async fn open_within(
     declared: &DeclaredServer,
     options: &ClientOptions,
     handler: Option<&Arc<dyn ElicitationHandler>>,
+    mut begin: Begin,
 ) -> Result<(Arc<Connection>, Listed), ConnectError> {
     let endpoint = declared.endpoint().map_err(ConnectError::Endpoint)?;
-    let mut begin = Begin::Discovery;
     let (peer, agreed, link) = loop {
         let (peer, messages) = Peer::new(declared.name(), options, handler.cloned());
         let link = match &endpoint {
@@ -128,10 +129,13 @@ async fn open_within(
         };
         match agree(&peer, begin).await {
             Ok(agreed) => break (peer, agreed, link),
-            Err(NoAgreement::EndedAtDiscovery) if begin == Begin::Discovery => {
+            Err(NoAgreement::EndedAtDiscovery) if begin != Begin::Handshake => {
                 begin = Begin::Handshake;
             }
-            Err(NoAgreement::EndedAtDiscovery) => {
+            Err(NoAgreement::EndedAtHandshake) if begin == Begin::Remembered => {
+                begin = Begin::Discovery;
+            }
+            Err(NoAgreement::EndedAtDiscovery | NoAgreement::EndedAtHandshake) => {
                 return Err(ConnectError::Failed(peer.why_closed().to_string()));
             }
             Err(NoAgreement::Failed(why)) => return Err(ConnectError::Failed(why)),

@@ -3,13 +3,17 @@
 //! A server of the new era answers `server/discover`. One of the era of handshakes answers it with an error, says nothing, or
 //! ends: to the first two `initialize` is sent over the same connection, and the last one is started again for it.
 //!
+//! What was agreed on is kept with the pins, and a server of the era of handshakes is sent `initialize` first from then on: a
+//! silent one costs the wait once, and one that ends is started once. A server that has changed its era refuses or ends,
+//! and is asked as at first.
+//!
 //! A server that loads for longer than the first wait has both requests, and answers the one that it knows. A server of
 //! the new era may refuse the handshake then, so a refusal counts only when the discovery is answered as well.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use tokio::time::timeout;
 
 use super::peer::{Answer, InFlight, Peer, RequestError};
@@ -29,6 +33,8 @@ pub(super) enum Begin {
     Discovery,
     /// With a handshake at once: the server ended when it was asked.
     Handshake,
+    /// With a handshake, since that was agreed on before; a server that refuses it, or is silent, is asked.
+    Remembered,
 }
 
 /// What a server says of itself.
@@ -48,6 +54,8 @@ pub(super) struct Agreed {
 pub(super) enum NoAgreement {
     /// The server ended when it was asked for its era; it is to be started again.
     EndedAtDiscovery,
+    /// The server ended at the handshake that it agreed to before; it is to be started again, and asked.
+    EndedAtHandshake,
     /// In words.
     Failed(String),
 }
@@ -86,36 +94,43 @@ struct Info {
 /// # Errors
 ///
 /// The server ends, refuses, or speaks no revision that is known here.
-pub(super) async fn agree(
-    peer: &std::sync::Arc<Peer>,
-    begin: Begin,
-) -> Result<Agreed, NoAgreement> {
-    // A discovery that was not answered in time, and may still be.
-    let mut discovery = None;
-    if begin == Begin::Discovery {
-        let asked = peer.begin("server/discover", &[], false).await;
-        let mut asked = asked.map_err(|_| NoAgreement::EndedAtDiscovery)?;
+pub(super) async fn agree(peer: &Arc<Peer>, begin: Begin) -> Result<Agreed, NoAgreement> {
+    let failed = |what: String| Err(NoAgreement::Failed(what));
+    // Requests that were not answered in time, and may still be.
+    let (mut discovery, mut handshake) = (None, None);
+    if begin == Begin::Remembered {
+        let begun = initialize(peer).await;
+        let mut asked = begun.map_err(|_| NoAgreement::EndedAtHandshake)?;
         match timeout(DISCOVERY_TIME, asked.answer()).await {
-            Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtDiscovery),
-            Ok(answer) => {
-                if let Some(agreed) = discovered(peer, answer) {
-                    return Ok(agreed);
-                }
-            }
-            Err(_) => discovery = Some(asked),
+            Ok(Ok(answer)) => return shaken(peer, &answer).await,
+            Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtHandshake),
+            Ok(Err(_)) => {}
+            Err(_) => handshake = Some(asked),
         }
     }
-    let version = json!(Revision::LATEST_LEGACY.as_str()).to_string();
-    let (capabilities, info) = (peer.capabilities().to_string(), peer.info().to_string());
-    let members = [
-        ("protocolVersion", version.as_str()),
-        ("capabilities", &capabilities),
-        ("clientInfo", &info),
-    ];
-    let failed = |what: String| Err(NoAgreement::Failed(what));
-    let mut handshake = match peer.begin("initialize", &members, false).await {
-        Ok(handshake) => handshake,
-        Err(err) => return failed(format!("the handshake failed: {err}")),
+    if begin != Begin::Handshake {
+        let asked = peer.begin("server/discover", &[], false).await;
+        let mut asked = asked.map_err(|_| NoAgreement::EndedAtDiscovery)?;
+        if handshake.is_some() {
+            discovery = Some(asked);
+        } else {
+            match timeout(DISCOVERY_TIME, asked.answer()).await {
+                Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtDiscovery),
+                Ok(answer) => {
+                    if let Some(agreed) = discovered(peer, answer) {
+                        return Ok(agreed);
+                    }
+                }
+                Err(_) => discovery = Some(asked),
+            }
+        }
+    }
+    let mut handshake = match handshake {
+        Some(handshake) => handshake,
+        None => match initialize(peer).await {
+            Ok(handshake) => handshake,
+            Err(err) => return failed(format!("the handshake failed: {err}")),
+        },
     };
     let mut refusal = None;
     let answer = loop {
@@ -140,6 +155,24 @@ pub(super) async fn agree(
             return failed(format!("the handshake failed: {err}"));
         }
     };
+    shaken(peer, &answer).await
+}
+
+/// Begins a handshake.
+async fn initialize(peer: &Arc<Peer>) -> Result<InFlight, RequestError> {
+    let version = json!(Revision::LATEST_LEGACY.as_str()).to_string();
+    let (capabilities, info) = (peer.capabilities().to_string(), peer.info().to_string());
+    let members = [
+        ("protocolVersion", version.as_str()),
+        ("capabilities", &capabilities),
+        ("clientInfo", &info),
+    ];
+    peer.begin("initialize", &members, false).await
+}
+
+/// Agrees on the era of handshakes by the answer to one.
+async fn shaken(peer: &Arc<Peer>, answer: &RawValue) -> Result<Agreed, NoAgreement> {
+    let failed = |what: String| Err(NoAgreement::Failed(what));
     let Ok(hello) = serde_json::from_str::<Hello>(answer.get()) else {
         return failed("its answer to \"initialize\" cannot be read".to_owned());
     };

@@ -19,6 +19,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::definition::Definition;
+use crate::Revision;
 
 /// Bytes of a file of pins, at most. A list of tools has 8 MiB; the indentation of a deep one may be longer than its text, so that it is
 /// written without.
@@ -37,6 +38,8 @@ pub(super) struct Pins {
     pub(super) tools: BTreeMap<String, Definition>,
     /// The version that the server had; empty where it had none.
     pub(super) version: String,
+    /// The revision that was agreed on last; `None` in a file of a former version.
+    pub(super) revision: Option<Revision>,
 }
 
 /// What tells two states of a file apart without reading it: a file that is replaced is another one.
@@ -56,6 +59,8 @@ struct Stored {
     declared_in: String,
     #[serde(default)]
     version: String,
+    #[serde(default)]
+    revision: String,
     tools: Vec<Value>,
 }
 
@@ -93,7 +98,11 @@ impl PinStore {
             Ok(tool) => Ok((tool.name.clone(), tool)),
             Err(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
         });
-        Ok(Some(Pins { tools: tools.collect::<io::Result<_>>()?, version: stored.version }))
+        Ok(Some(Pins {
+            tools: tools.collect::<io::Result<_>>()?,
+            version: stored.version,
+            revision: Revision::parse(&stored.revision),
+        }))
     }
 
     /// The state of the file of a server; `None` where there is none.
@@ -123,6 +132,7 @@ impl PinStore {
             server: server.to_owned(),
             declared_in: declared_in.display().to_string(),
             version: pins.version.clone(),
+            revision: pins.revision.map(|it| it.to_string()).unwrap_or_default(),
             tools: pins.tools.values().map(Definition::to_value).collect(),
         };
         let mut text = serde_json::to_vec_pretty(&stored)?;
@@ -149,7 +159,8 @@ mod tests {
         let tool = json!({"name": "a", "description": "d", "inputSchema": {"type": "object"}});
         let tool = Definition::read(tool).expect("in order");
         let tools = [("a".to_owned(), tool)].into_iter().collect();
-        let pins = Pins { tools, version: "1".to_owned() };
+        let revision = Some(Revision::LATEST_LEGACY);
+        let pins = Pins { tools, version: "1".to_owned(), revision };
         store.save("s", file, &pins).expect("written");
         assert_eq!(store.load("s", file).expect("read"), Some(pins));
         assert_eq!(store.load("s", Path::new("/other.json")).expect("none"), None);

@@ -30,6 +30,7 @@ use super::{
     connection::{self, ConnectError, Connection},
     definition::{self, Definition},
     elicitation::ElicitationHandler,
+    handshake::Begin,
     listing::Listed,
     options::ClientOptions,
     pins::{PinStore, Pins, Stamp},
@@ -170,7 +171,12 @@ impl ServerState {
             let seconds = wait.as_secs_f64().ceil();
             return Err(ConnectError::Failed(format!("{why} (next attempt in {seconds} s)")));
         }
-        let opening = connection::open(&self.declared, &self.options, time, self.handler.as_ref());
+        let begin = match self.known().pins.as_ref().and_then(|it| it.revision) {
+            Some(revision) if !revision.is_modern() => Begin::Remembered,
+            _ => Begin::Discovery,
+        };
+        let (declared, handler) = (&self.declared, self.handler.as_ref());
+        let opening = connection::open(declared, &self.options, time, handler, begin);
         match opening.await {
             Ok((connection, listed)) => {
                 if !self.connected(&connection, listed) {
@@ -217,6 +223,14 @@ impl ServerState {
                 let _ = self.store.as_ref().map(|it| it.forget_late(&self.declared));
                 // The operator declared the server: what it offers at first is what was asked for.
                 self.pin(&mut known, |_| true);
+            } else {
+                // Another process may have approved a tool meanwhile.
+                self.reread(&mut known);
+                let before = known.pins.as_ref().and_then(|it| it.revision);
+                // A damaged file stays for the operator to look at.
+                if before != Some(connection.agreed.revision) && known.store_fault.is_none() {
+                    self.pin(&mut known, |_| false);
+                }
             }
         }
         self.offer();
@@ -255,13 +269,17 @@ impl ServerState {
         let Known { pins, stamp, listed, current, store_fault, .. } = known;
         let Some(listed) = listed else { return };
         let mut next = pins.clone().unwrap_or_default();
+        let is_approval = pins.is_none() || listed.tools.iter().any(|it| takes(&it.name));
         let is_listed = |name: &str| listed.tools.iter().any(|it| it.name == name);
         next.tools.retain(|name, _| is_listed(name) || !takes(name));
         for tool in listed.tools.iter().filter(|it| takes(&it.name)) {
             next.tools.insert(tool.name.clone(), tool.clone());
         }
         if let Some(connection) = current {
-            next.version.clone_from(&connection.agreed.version);
+            if is_approval {
+                next.version.clone_from(&connection.agreed.version);
+            }
+            next.revision = Some(connection.agreed.revision);
         }
         let saved = match &self.store {
             Some(store) => store.save(&self.name, self.declared.file(), &next),

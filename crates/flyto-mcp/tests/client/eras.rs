@@ -1,9 +1,11 @@
 //! Finding out how a server speaks.
 
+use std::fs;
+
 use flyto_mcp::{Revision, ServerStatus};
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, little, options};
 
 #[tokio::test]
 async fn servers_of_both_eras_are_recognised() {
@@ -23,6 +25,37 @@ async fn servers_of_both_eras_are_recognised() {
         assert_eq!((report.revision, &*report.version), (Some(revision), "1.2"), "{modes:?}");
         assert_eq!(world.text("echo", json!({"text": "a"})).await, "a", "{modes:?}");
         assert!(world.servers.close().await.is_empty(), "{modes:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_agreed_on_comes_first_the_next_time() {
+    for mode in ["silent", "exits"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let log = dir.path().join("log");
+        let mut declared = little(&[mode]);
+        declared["env"] = json!({"LOG": log});
+        let servers = json!({"s": declared});
+        let world = World::with(servers.clone(), options(), None).connected().await;
+        assert_eq!(world.report().revision, Some(Revision::LATEST_LEGACY), "{mode}");
+        world.servers.close().await;
+        fs::remove_file(&log).expect("it was asked");
+        let world = world.again(servers);
+        assert_eq!(world.text("echo", json!({"text": "a"})).await, "a", "{mode}");
+        let methods = fs::read_to_string(&log).expect("it was asked");
+        assert!(methods.starts_with("initialize\n"), "{mode}: {methods}");
+        assert!(!methods.contains("server/discover"), "{mode}: {methods}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_changed_its_era_is_asked_again() {
+    let mut world = World::new(&[]).connected().await;
+    for (modes, revision) in [(&["modern"][..], Revision::LATEST), (&[], Revision::LATEST_LEGACY)] {
+        world.servers.close().await;
+        world = world.again(json!({"s": little(modes)})).connected().await;
+        let report = world.report();
+        assert_eq!((report.revision, report.problem), (Some(revision), None), "{modes:?}");
     }
 }
 

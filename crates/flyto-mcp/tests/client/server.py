@@ -182,6 +182,9 @@ INFO = {"name": "little", "version": "1.2"}
 
 
 def handle(message):
+    if "LOG" in os.environ:
+        with open(os.environ["LOG"], "a") as file:
+            file.write(message.get("method", "answer") + "\n")
     method, id, params = message.get("method"), message.get("id"), message.get("params", {})
     if method is None:
         asked.pop(id, lambda _: None)(message.get("result"))
