@@ -219,7 +219,7 @@
 //! | `structuredContent` | the structured result, checked against the output schema |
 //! | `isError` | a failure that the tool reported, with its text |
 //! | an error of the protocol | a failure that the tool reported, with the code |
-//! | nothing within the time of the call | timed out; the request is taken back, and a server that gives no sign of life within 5 s is ended |
+//! | nothing within the time of the call, in which its start is not counted | timed out; the request is taken back, and a server that gives no sign of life within 5 s is ended |
 //! | the end of its output | lost: what the call did is not known, and it is not made again |
 //! | a message of more than [`ClientOptions::max_message_bytes`] | a failure by limit; other calls go on |
 //!

@@ -55,7 +55,8 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// For one call of a tool where neither its declaration nor the call itself says how long it may take: 5 minutes.
     ///
-    /// Where both say it, the shorter time holds. The time to connect counts, and so do questions of the server. The
+    /// Where both say it, the shorter time holds. The time to connect counts for what the caller gives, and for nothing else:
+    /// it has a bound of its own ([`connect_timeout`](Self::connect_timeout)). Questions of the server count. The
     /// result of a call that takes longer is [`Failure::TimedOut`](flyto_tools::Failure::TimedOut), the request is
     /// taken back ("MCP 2025-11-25, Basic, Lifecycle, Timeouts"), and a server that then gives no sign of life for 5 s
     /// is ended.

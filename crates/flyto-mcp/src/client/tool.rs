@@ -7,7 +7,7 @@
 //! 3. The request, and notes of its progress until the answer.
 //! 4. Where the server asks for input, the handler answers, and the same request is made again with the answers.
 //!
-//! The time of the call covers all of them. At its end, and where the caller cancels, the request is taken back by dropping
+//! The time that a caller gives covers all of them, the time of the declaration those after the first. At its end, and where the caller cancels, the request is taken back by dropping
 //! it, and the result says so at once: a server that does not react delays no caller.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
@@ -91,21 +91,22 @@ impl Tool for ServerTool {
     /// Connects to the server where there is no connection, and calls the tool once: a call of which the outcome is not known is
     /// never made again.
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let given = match (self.server.declared.timeout(), ctx.time_given()) {
-            (Some(declared), Some(given)) => declared.min(given),
-            (declared, given) => declared.or(given).unwrap_or(self.server.options.call_timeout),
-        };
-        let ends = Instant::now() + given;
-        let mut over = std::pin::pin!(over(ctx, ends, given));
+        let ends = ctx.time_given().map(|it| (Instant::now() + it, it));
         let connection = tokio::select! {
             biased;
-            it = &mut over => return Ok(self.ended(it)),
+            it = over(ctx, ends) => return Ok(self.ended(it)),
             connected = self.server.connection() => match connected {
                 Ok(connection) => connection,
                 Err(err) => return self.not_connected(&err),
             },
         };
         self.check_pin(&connection)?;
+        // What the declaration says of a call is said of its work, and not of how long its server takes to start.
+        let declared = self.server.declared.timeout();
+        let declared =
+            declared.or_else(|| ends.is_none().then_some(self.server.options.call_timeout));
+        let declared = declared.map(|it| (Instant::now() + it, it));
+        let mut over = std::pin::pin!(over(ctx, ends.into_iter().chain(declared).min()));
         let mut further = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let called = self.ask(ctx, &connection, &input, &further);
@@ -302,11 +303,22 @@ impl ServerTool {
 }
 
 /// When the call is over before its answer. Cancellation wins where both have come.
-async fn over(ctx: &CallContext, ends: Instant, given: Duration) -> Over {
+///
+/// `ends` is when its time is over, and how long that was; without one it has any time.
+async fn over(ctx: &CallContext, ends: Option<(Instant, Duration)>) -> Over {
+    let timed_out = async {
+        match ends {
+            Some((at, given)) => {
+                sleep_until(at).await;
+                given
+            }
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
         () = ctx.cancellation().cancelled() => Over::Cancelled,
-        () = sleep_until(ends) => Over::TimedOut(given),
+        given = timed_out => Over::TimedOut(given),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use flyto_mcp::{Revision, ServerStatus};
+use flyto_tools::Failure;
 use serde_json::json;
 
 use crate::support::{World, little, options};
@@ -57,6 +58,19 @@ async fn a_server_that_changed_its_era_is_asked_again() {
         let report = world.report();
         assert_eq!((report.revision, report.problem), (Some(revision), None), "{modes:?}");
     }
+}
+
+#[tokio::test]
+async fn the_start_of_a_server_is_no_time_of_its_call() {
+    let mut declared = little(&["slow"]);
+    declared["timeout_seconds"] = json!(1);
+    let world = World::with(json!({"s": declared.clone()}), options(), None).connected().await;
+    world.servers.close().await;
+    // The server takes longer to start than a call may take.
+    let world = world.again(json!({"s": declared}));
+    assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+    let result = world.call("never", json!({})).await.expect("a result");
+    assert!(matches!(result.failure, Some(Failure::TimedOut { .. })), "{:?}", result.failure);
 }
 
 #[tokio::test]

@@ -236,6 +236,8 @@ def main():
         sys.exit("no database")
     if "deaf" in MODES:
         time.sleep(1000)
+    if "slow" in MODES:
+        time.sleep(1.5)
     for line in sys.stdin:
         handle(json.loads(line))
     if "stays" in MODES:
