@@ -11,9 +11,9 @@ use flyto_execenv::{Class, ExecError, Network, Process, RunOptions, Spec};
 use flyto_plugin::{
     Endpoint, EndpointError, Plugin, PluginContext, ServerDef, ServerPlace, Transport,
 };
-use flyto_tools::CancellationToken;
+use flyto_tools::{CallId, CancellationToken, Failure, ToolResult};
 
-use crate::{config::ConfigServer, report::LoadReport};
+use crate::{bound, config::ConfigServer, report::LoadReport};
 
 /// A server that the configuration or a plugin declares.
 ///
@@ -79,6 +79,23 @@ impl DeclaredServer {
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.def.timeout
+    }
+
+    /// A result of one of its tools, with a text as long as that of a plugin's program: of a longer one both ends, and the whole
+    /// in a file. Before the stages of the host look at it, so that one that is too long for them is not lost.
+    pub async fn bounded(&self, result: ToolResult, id: &CallId) -> ToolResult {
+        let limit = self.ctx.capture_bytes;
+        if result.output.len() as u64 <= limit {
+            return result;
+        }
+        let (dir, id) = (self.ctx.spill_dir.clone(), id.clone());
+        let bounding = tokio::task::spawn_blocking(move || {
+            bound::bound(result, limit, dir.map(|it| it.path).as_deref(), &id)
+        });
+        bounding.await.unwrap_or_else(|err| {
+            let text = format!("the result could not be kept: {err}");
+            ToolResult::failed(Failure::limit("output"), text)
+        })
     }
 
     /// How it is reached, as it is declared.

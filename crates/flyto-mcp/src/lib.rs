@@ -238,6 +238,8 @@
 //! | lines that are no messages, answers to no request | 1,000 each | the connection ends |
 //! | questions at once | 4 | an error to the server |
 //! | rounds of one call that ask for more input | 8 | a failure |
+//! | bytes of the text of a result | those of the output of a program of a plugin, 4 MiB | both ends, and a file with the whole |
+//! | bytes of a structured result | 4 MiB | left out, and told; a failure where the tool declares its schema |
 //! | blocks of a result, bytes of those that are no text | 1,000, 4 MiB | left out, and told |
 //!
 //! ## Features

@@ -13,6 +13,9 @@ const MAX_BLOCKS: usize = 1000;
 /// Bytes of blocks that are no text and are kept, 4 MiB; what is larger is told and left out.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
+/// Bytes of a structured result, as JSON: 4 MiB. A larger one is left out, and stands in the text where the server gives no other.
+const MAX_DATA_BYTES: usize = 4 << 20;
+
 /// The result of a call, as the server sends it. Members that are not known here are left out; a missing list of blocks is an
 /// empty one, as some servers leave it out beside a structured result.
 #[derive(Deserialize, Default)]
@@ -58,11 +61,25 @@ impl CallToolResult {
         if n_more > 0 {
             lines.push(format!("[{n_more} more blocks, left out]"));
         }
+        // What follows a call reads all of a structured result, so that its size has a bound of its own.
+        let large = structured_content.as_ref().map(Value::to_string);
+        let large = large.filter(|it| it.len() > MAX_DATA_BYTES);
+        if let Some(text) = &large {
+            let n_bytes = text.len();
+            match lines.is_empty() {
+                true => lines.push(text.clone()),
+                false => lines
+                    .push(format!("[a structured result of {n_bytes} bytes, left out: too large]")),
+            }
+        }
         let mut res = ToolResult::text(lines.join("\n"));
         if is_error {
             res = res.with_failure(Failure::reported());
+        } else if large.is_some() && has_schema {
+            // Without it, the result is none that the tool declares.
+            res = res.with_failure(Failure::limit("structured_content"));
         }
-        match structured_content {
+        match structured_content.filter(|_| large.is_none()) {
             Some(data) => res.with_data(data),
             // A schema is for what the server gives, not for what is made of it here.
             None if is_rich && !has_schema => res.with_data(json!({ "content": kept })),
@@ -125,6 +142,23 @@ mod tests {
         let ToolResult { output, failure, data, .. } = read.into_result(has_schema);
         let data = data.map(|it| it.to_string()).unwrap_or_default();
         expect.assert_eq(&format!("{output}\n{failure:?}\n{data}\n"));
+    }
+
+    #[test]
+    fn a_structured_result_that_is_too_large_is_left_out() {
+        let data = json!({"a": "x".repeat(MAX_DATA_BYTES)});
+        let read = |content: Value, has_schema| {
+            let result = json!({"content": content, "structuredContent": data});
+            let read: CallToolResult = serde_json::from_value(result).expect("it is in order");
+            read.into_result(has_schema)
+        };
+        let result = read(json!([]), false);
+        assert_eq!((result.data, result.failure), (None, None));
+        assert_eq!(result.output, data.to_string());
+        let result = read(json!([{"type": "text", "text": "a"}]), true);
+        assert_eq!(result.failure, Some(Failure::limit("structured_content")));
+        let text = "a\n[a structured result of 4194312 bytes, left out: too large]";
+        assert_eq!((result.data, &*result.output), (None, text));
     }
 
     #[test]

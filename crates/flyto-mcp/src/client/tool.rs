@@ -123,7 +123,8 @@ impl Tool for ServerTool {
             };
             match result.result_type.as_deref() {
                 None | Some("complete") => {
-                    return Ok(result.into_result(self.definition.output_schema.is_some()));
+                    let result = result.into_result(self.definition.output_schema.is_some());
+                    return Ok(self.server.declared.bounded(result, ctx.id()).await);
                 }
                 Some("input_required") => {}
                 Some(other) => {

@@ -14,6 +14,19 @@ use serde_json::json;
 use crate::support::{World, little, options};
 
 #[tokio::test]
+async fn a_long_text_is_kept_in_a_file() {
+    let mut options = options();
+    options.max_message_bytes = 16 << 20;
+    let world = World::with(json!({"s": little(&[])}), options, None).connected().await;
+    // Longer than what is looked at for secrets.
+    let result = world.call("long", json!({})).await.expect("a result");
+    assert_eq!(result.failure, None, "{}", result.output);
+    assert!(result.output.starts_with("ax") && result.output.ends_with("xz"));
+    let whole = result.omitted.and_then(|it| it.whole).expect("a file");
+    assert_eq!(std::fs::metadata(&*whole).expect("it is there").len(), (9 << 20) + 2);
+}
+
+#[tokio::test]
 async fn a_tool_is_one_of_the_host() {
     let world = World::new(&[]).connected().await;
     let entry = world.host.find("s__echo").expect("by its wire name");

@@ -58,6 +58,7 @@ def tools():
         tool("floods"),
         tool("oversize"),
         tool("endless_line"),
+        tool("long"),
         tool("twice"),
         tool("wrong_ids"),
         tool("refuses"),
@@ -133,6 +134,8 @@ def call(id, params):
                 sys.stdout.write("x" * 65536)
         except BrokenPipeError:
             os._exit(0)
+    elif name == "long":
+        answer(id, text("a" + "x" * (9 << 20) + "z"))
     elif name == "oversize":
         answer(id, text("x" * (1 << 19)))
     elif name == "twice":
