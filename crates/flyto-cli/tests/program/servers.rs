@@ -200,6 +200,36 @@ fn a_tool_that_changed_waits_for_the_operator() {
 }
 
 #[test]
+fn the_commands_of_the_readme_call_a_server() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let section =
+        readme.split("\n## ").find(|it| it.starts_with("Using the tools of other")).unwrap();
+    let servers = section.lines().find(|it| it.contains("\"mcpServers\"")).unwrap();
+    let commands: Vec<&str> =
+        section.lines().filter_map(|it| it.strip_prefix("$ flyto ")).collect();
+    assert!(section.contains("`flyto import .mcp.json`") && commands.len() == 2, "{section}");
+
+    let place = Place::new();
+    let server = fs::read_to_string(root.join("fixtures/mcp/mcp-server-time.py")).unwrap();
+    let program = place.write("bin/mcp-server-time", &server);
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    // What another client has is what the README shows for this one.
+    place.write(".mcp.json", servers);
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", place.path().join("bin").display());
+    let run = |command: &str| {
+        let words: Vec<_> = command.split(' ').collect();
+        ok(place.flyto(&words).env("PATH", &path).run())
+    };
+    assert!(run("import .mcp.json").contains("\"command\": \"mcp-server-time\""));
+    let table = run(commands[0]);
+    let row: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..5], ["time", "connected", "2025-11-25", "1.0.0", "1"], "{table}");
+    let answer: Value = serde_json::from_str(&run(commands[1])).unwrap();
+    assert_eq!(answer["timezone"], "UTC", "{answer}");
+}
+
+#[test]
 fn an_approval_reaches_a_serve_that_runs() {
     let place = place(&["other:*"]);
     ok(place.flyto(&["list"]).run());
