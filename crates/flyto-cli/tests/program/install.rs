@@ -54,6 +54,32 @@ fn each_client_gets_the_server_once() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_told() {
+    let place = Place::new();
+    place.flyto(&["install", "cursor", "--plugins", "sub/.././nope"]).check(expect_test::expect![
+        [r#"
+        exit code 0
+        -- stdout
+        DIR/home/.cursor/mcp.json: flyto is there now
+        -- stderr
+        there is no DIR/nope now; the server that the client starts needs it
+        the settings of Cursor show it under its tools
+    "#]
+    ]);
+    let plugins = place.path().join("nope").display().to_string();
+    let text = read(&place, "home/.cursor/mcp.json");
+    assert!(text.contains(&format!("--plugins={plugins}\"")), "{text}");
+    // A link gives `..` another meaning.
+    fs::create_dir_all(place.path().join("far/plugins")).unwrap();
+    fs::create_dir_all(place.path().join("far/sub")).unwrap();
+    std::os::unix::fs::symlink("far/sub", place.path().join("link")).unwrap();
+    install(&place, &["gemini", "--plugins", "link/../plugins"]);
+    let real = fs::canonicalize(place.path().join("far/plugins")).unwrap();
+    let text = read(&place, "home/.gemini/settings.json");
+    assert!(text.contains(&format!("--plugins={}\"", real.display())), "{text}");
+}
+
+#[test]
 fn a_project_names_the_program_and_not_where_it_lies() {
     let place = Place::new();
     for (client, _, file) in CLIENTS {

@@ -7,7 +7,7 @@ mod toml; //   the file of Codex
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -91,14 +91,43 @@ fn server(args: &Install, session: &Session, dir: &Path) -> Result<Server, Stop>
     let mut words = Vec::new();
     for word in session.source_words() {
         let word = text(word)?;
-        words.push(match word.split_once('=').filter(|_| !args.project) {
+        let Some((option, path)) = word.split_once('=') else {
+            words.push(word);
+            continue;
+        };
+        // The store of evolved tools is made when there is one.
+        if option != "--evolve" && matches!(dir.join(path).try_exists(), Ok(false)) {
+            let path = plain(&dir.join(path)).display().to_string();
+            session.screen.note(format_args!(
+                "there is no {} now; the server that the client starts needs it",
+                one_line(&path)
+            ));
+        }
+        words.push(match args.project {
+            true => word,
             // The client starts it in a directory of its own.
-            Some((option, path)) => format!("{option}={}", dir.join(path).display()),
-            None => word,
+            false => format!("{option}={}", plain(&dir.join(path)).display()),
         });
     }
     words.push("serve".to_owned());
     Ok(Server { command, args: words })
+}
+
+/// An absolute path without `.` and `..`. Where a link on the way gives `..` another meaning, links are resolved as well.
+fn plain(path: &Path) -> PathBuf {
+    let mut res = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(res.pop()),
+            component => res.push(component),
+        }
+    }
+    match (fs::canonicalize(path), fs::canonicalize(&res)) {
+        (Ok(real), Ok(there)) if real == there => res,
+        (Ok(real), _) => real,
+        _ => res,
+    }
 }
 
 /// The text of a file; `None` where there is none.
