@@ -157,6 +157,56 @@ fn files_of_other_clients_are_read() {
 }
 
 #[test]
+fn a_directory_of_a_project_stays_where_it_was() {
+    let place = Place::new();
+    let gemini = r#"{"mcpServers": {"a": {"command": "x", "cwd": "./sub"}}}"#;
+    place.write("project/.gemini/settings.json", gemini);
+    place.write("project/.codex/config.toml", "[mcp_servers.b]\ncommand = \"./bin/y\"\n");
+    place.write("home/.gemini/settings.json", gemini);
+    let added = |file: &str| {
+        let ran = place.flyto(&["import", file, "--print", "--format", "json"]).run();
+        ran.json().to_string().replace(place.path().to_str().unwrap(), "DIR")
+    };
+    assert!(added("project/.gemini/settings.json").contains("DIR/project/./sub"));
+    assert!(added("project/.codex/config.toml").contains("DIR/project/./bin/y"));
+    // A file of the user's own belongs to no project.
+    assert!(added("home/.gemini/settings.json").contains("is relative"));
+}
+
+#[test]
+fn servers_of_the_current_project_are_read_from_the_file_of_claude() {
+    let place = Place::new();
+    let dir = |name: &str| place.path().join(name).display().to_string();
+    let servers = |command: &str| serde_json::json!({"mcpServers": {"a": {"command": command}}});
+    let mut file = servers("of-the-user");
+    file["mcpServers"]["b"] = serde_json::json!({"command": "b"});
+    file["projects"] = serde_json::json!({
+        dir(""): servers("of-the-project"),
+        dir("other"): servers("of-another"),
+    });
+    // Claude Code writes no slash at the end.
+    let text = file
+        .to_string()
+        .replace(&format!("{}\"", dir("")), &format!("{}\"", place.path().display()));
+    place.write("home/.claude.json", &text);
+    place.flyto(&["import", "home/.claude.json"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "a": {
+        +     "command": "of-the-project",
+        +     "cwd": "DIR"
+        +   },
+        +   "b": {
+        +     "command": "b"
+        +   }
+        -- stderr
+        the servers of the project DIR/other are not read; `flyto import` in that directory reads them
+        2 servers added; `flyto servers` connects to each
+    "#]]);
+}
+
+#[test]
 fn what_install_wrote_is_not_imported() {
     let place = Place::new();
     let file = "home/.cursor/mcp.json";

@@ -13,15 +13,26 @@ pub(super) struct File {
     pub(super) notes: Vec<String>,
 }
 
+/// Where the reader of a file stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) current_dir: &'a Path,
+    /// Files of clients in it belong to the user and to no project.
+    pub(super) home: Option<&'a Path>,
+}
+
 /// Reads a file: TOML with `mcp_servers`, as Codex has it, or JSON with `mcpServers`, as Claude Code, Gemini CLI and
 /// Cursor have it, or with `servers`, as VS Code has it. Comments in JSON are left out.
+///
+/// A file of Claude Code has servers of projects as well: those of the project of the current directory come first, and
+/// take the place of others of their names.
 ///
 /// # Errors
 ///
 /// It has neither, or cannot be read; in words that follow its name.
-pub(super) fn read(path: &Path, text: &str) -> Result<File, String> {
+pub(super) fn read(path: &Path, text: &str, reader: Reader<'_>) -> Result<File, String> {
     let is_toml = path.extension().is_some_and(|it| it == "toml");
-    let is_gemini = path.iter().any(|it| it == ".gemini");
+    let is_in = |dir: &str| path.iter().any(|it| it == dir);
     let root: Value = match is_toml {
         true => {
             toml::from_str(text).map_err(|err| format!("is not read as TOML: {}", err.message()))?
@@ -32,44 +43,61 @@ pub(super) fn read(path: &Path, text: &str) -> Result<File, String> {
     let places = ["/mcp_servers", "/mcpServers", "/servers", "/mcp/servers"];
     let servers = places.iter().find_map(|it| Some((*it, root.pointer(it)?.as_object()?)));
     let mut notes = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
-    let of_projects = projects.filter(|(_, it)| {
-        it.get("mcpServers").and_then(Value::as_object).is_some_and(|it| !it.is_empty())
-    });
-    for (dir, _) in of_projects {
-        notes.push(format!("the servers of the project {dir} are not read"));
+    let servers_of = |it: &Value| it.get("mcpServers").and_then(Value::as_object).cloned();
+    let of_projects = projects.filter_map(|(dir, it)| Some((dir, servers_of(it)?)));
+    let of_projects: Vec<_> = of_projects.filter(|it| !it.1.is_empty()).collect();
+    let is_around = |dir: &str| reader.current_dir.starts_with(dir);
+    let nearest = of_projects.iter().map(|it| it.0.as_str()).filter(|it| is_around(it));
+    let nearest = nearest.max_by_key(|it| it.len()).map(ToOwned::to_owned);
+    for (dir, servers) in &of_projects {
+        if Some(*dir) != nearest.as_ref() {
+            notes.push(format!(
+                "the servers of the project {dir} are not read; `flyto import` in that directory reads them"
+            ));
+            continue;
+        }
+        found.extend(servers.iter().map(|(name, declared)| Found {
+            name: name.clone(),
+            declared: declared.clone(),
+            variables: Variables::Braced,
+            dir: Some(dir.into()),
+        }));
     }
     let Some((place, servers)) = servers else {
-        return match notes.is_empty() {
+        return match notes.is_empty() && found.is_empty() {
             true => Err("has no servers: neither mcpServers, servers nor mcp_servers".to_owned()),
-            false => Ok(File { servers: Vec::new(), notes }),
+            false => Ok(File { servers: found, notes }),
         };
     };
     let variables = match place {
         "/mcp_servers" => Variables::None,
-        "/mcpServers" if is_gemini => Variables::Shell,
-        "/mcpServers" => Variables::Braced,
+        "/mcpServers" if is_in(".gemini") => Variables::Shell,
+        "/mcpServers" if !is_in(".cursor") => Variables::Braced,
         _ => Variables::Prefixed,
     };
-    let found = |(name, declared): (&String, &Value)| Found {
-        name: name.clone(),
-        declared: declared.clone(),
-        variables,
-        dir: project_of(path),
-    };
-    Ok(File { servers: servers.iter().map(found).collect(), notes })
+    let dir = project_of(path, reader.home);
+    for (name, declared) in servers {
+        if found.iter().all(|it| it.name != *name) {
+            let (name, declared, dir) = (name.clone(), declared.clone(), dir.clone());
+            found.push(Found { name, declared, variables, dir });
+        }
+    }
+    Ok(File { servers: found, notes })
 }
 
-/// The directory of the project to which a file belongs, by its name.
-fn project_of(path: &Path) -> Option<PathBuf> {
+/// The directories in which clients have their files, in a project and in the home of a user.
+const CLIENT_DIRS: [&str; 4] = [".cursor", ".vscode", ".gemini", ".codex"];
+
+/// The directory of the project to which a file belongs, by its name; `None` for a file of the user's own.
+fn project_of(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let dir = path.parent()?;
-    match path.file_name()?.to_str()? {
-        ".mcp.json" => Some(dir.to_owned()),
-        _ if [".cursor", ".vscode"].iter().any(|it| dir.ends_with(it)) => {
-            Some(dir.parent()?.to_owned())
-        }
-        _ => None,
+    if path.file_name()? == ".mcp.json" {
+        return Some(dir.to_owned());
     }
+    let project = dir.parent().filter(|_| CLIENT_DIRS.iter().any(|it| dir.ends_with(it)))?;
+    (Some(project) != home).then(|| project.to_owned())
 }
 
 /// JSON without `// …` and `/* … */`, and without a comma before the end of an object or an array.

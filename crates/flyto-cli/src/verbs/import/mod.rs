@@ -57,7 +57,11 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let broken = |file: &Path, why: String| {
         Stop::new(Why::Broken, format!("{} {}", file.display(), tame(&why)))
     };
-    let found = clients::read(&from, &text).map_err(|why| broken(&from, why))?;
+    let reader = clients::Reader {
+        current_dir: &surroundings.current_dir,
+        home: surroundings.env.get("HOME").map(Path::new),
+    };
+    let found = clients::read(&from, &text, reader).map_err(|why| broken(&from, why))?;
     let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
     let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
     let own = std::env::current_exe().and_then(fs::canonicalize).ok();
@@ -158,7 +162,7 @@ struct Found {
 /// How a client writes variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variables {
-    /// `${env:NAME}`; another name in braces is one of the client's own.
+    /// `${env:NAME}`, as VS Code and Cursor have it; another name in braces is one of the client's own.
     Prefixed,
     /// `${NAME}`, `${NAME:-default}`, `${env:NAME}`; another `$` is a dollar.
     Braced,

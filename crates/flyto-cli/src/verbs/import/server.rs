@@ -39,6 +39,7 @@ pub(super) fn of(name: &str, found: &Found, own: &Own) -> Result<(Value, Vec<Str
         None => maker.address()?,
     }
     maker.times();
+    maker.tools();
     maker.left_out();
     let Maker { server, notes, .. } = maker;
     let server = Value::Object(server);
@@ -81,7 +82,7 @@ struct Maker<'a> {
 }
 
 /// Keys that are read, by any client.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 22] = [
     "type",
     "command",
     "args",
@@ -100,6 +101,10 @@ const KEYS: [&str; 18] = [
     "disabled",
     "enabled",
     "startup_timeout_sec",
+    "enabled_tools",
+    "disabled_tools",
+    "includeTools",
+    "excludeTools",
 ];
 
 impl Maker<'_> {
@@ -126,8 +131,8 @@ impl Maker<'_> {
     fn program(&mut self, command: String) -> Result<(), String> {
         let mut command = self.expanded(&command)?;
         let is_path = command.contains('/') && !command.starts_with(['/', '$', '~']);
-        if let Some(dir) = self.found.dir.as_ref().filter(|_| is_path) {
-            command = dir.join(&command).display().to_string();
+        if is_path {
+            command = self.in_project(&command)?;
         }
         self.server.insert("command".to_owned(), command.into());
         let args = self.declared.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -155,16 +160,23 @@ impl Maker<'_> {
             self.server.insert("env".to_owned(), env.into());
         }
         let cwd = self.text("cwd")?.map(|it| self.expanded(&it)).transpose()?;
-        let dir = self.found.dir.as_ref();
-        let cwd = match (cwd, dir) {
-            (Some(cwd), Some(dir)) if !cwd.starts_with('$') => {
-                Some(dir.join(cwd).display().to_string())
-            }
-            (Some(cwd), _) => Some(cwd),
-            (None, dir) => dir.map(|it| it.display().to_string()),
+        let cwd = match cwd {
+            Some(cwd) if cwd.starts_with(['/', '$', '~']) => Some(cwd),
+            Some(cwd) => Some(self.in_project(&cwd)?),
+            None => self.found.dir.as_ref().map(|it| it.display().to_string()),
         };
         self.server.extend(cwd.map(|it| ("cwd".to_owned(), it.into())));
         Ok(())
+    }
+
+    /// A relative path, from the directory of the project.
+    fn in_project(&self, path: &str) -> Result<String, String> {
+        match &self.found.dir {
+            Some(dir) => Ok(dir.join(path).display().to_string()),
+            None => Err(format!(
+                "{path:?} is relative, and it is not known from where: the file belongs to no project"
+            )),
+        }
     }
 
     /// An argument, behind another one that may be the option to which it belongs.
@@ -180,6 +192,11 @@ impl Maker<'_> {
     }
 
     fn address(&mut self) -> Result<(), String> {
+        if self.text("type")?.as_deref() == Some("sse") {
+            let why = "it speaks the older way over HTTP (\"sse\"), which is not spoken here; many such servers have an \
+                       address for \"http\" as well";
+            return Err(why.to_owned());
+        }
         let url = match (self.text("httpUrl")?, self.text("url")?, self.text("serverUrl")?) {
             (Some(url), ..) | (None, Some(url), _) | (None, None, Some(url)) => url,
             _ => return Err("it has neither a command nor an address".to_owned()),
@@ -191,9 +208,6 @@ impl Maker<'_> {
         });
         let name = if has_user || has_secret { "url_token" } else { "url" };
         let url = self.value(variable(&format!("{} url", self.name)), name, &url)?;
-        if self.text("type")?.as_deref() == Some("sse") {
-            self.server.insert("type".to_owned(), "sse".into());
-        }
         self.server.insert("url".to_owned(), url.into());
         let mut headers = Map::new();
         for key in ["headers", "http_headers"] {
@@ -272,11 +286,16 @@ impl Maker<'_> {
         let is_variable = named.is_some() || self.found.variables != Variables::Prefixed;
         match inner {
             "userHome" => Ok("${HOME}".to_owned()),
-            "workspaceFolder" => match &self.found.dir {
-                Some(dir) => Ok(dir.display().to_string().replace('$', "$$")),
-                None => {
-                    Err("it uses ${workspaceFolder}, and the file belongs to no project".to_owned())
+            "pathSeparator" | "/" => Ok("/".to_owned()),
+            "workspaceFolder" | "workspaceFolderBasename" => match &self.found.dir {
+                Some(dir) if inner == "workspaceFolder" => {
+                    Ok(dir.display().to_string().replace('$', "$$"))
                 }
+                Some(dir) => {
+                    let name = dir.file_name().unwrap_or_default();
+                    Ok(name.to_string_lossy().replace('$', "$$"))
+                }
+                None => Err(format!("it uses ${{{inner}}}, and the file belongs to no project")),
             },
             _ if is_variable && is_name(inner.split_once(":-").map_or(inner, |it| it.0)) => {
                 Ok(format!("${{{inner}}}"))
@@ -294,6 +313,32 @@ impl Maker<'_> {
             let seconds = seconds.ceil().min(604_800.0) as u64;
             self.server.insert("timeout_seconds".to_owned(), seconds.into());
         }
+    }
+
+    /// What the client offers of the tools. Here all of them are offered, and rules decide about each call.
+    fn tools(&mut self) {
+        let names = |keys: [&str; 2]| -> Option<Vec<&str>> {
+            let lists = keys.iter().filter_map(|it| self.declared.get(*it)?.as_array());
+            let names: Vec<_> = lists.flatten().filter_map(Value::as_str).collect();
+            (!names.is_empty()).then_some(names)
+        };
+        let mut notes = Vec::new();
+        if let Some(names) = names(["disabled_tools", "excludeTools"]) {
+            let rules: Vec<_> =
+                names.iter().map(|it| format!("mcp__{}__{it}", self.name)).collect();
+            let rules = json!({"permissions": {"deny": rules}});
+            notes.push(format!(
+                "the client does not offer {}, and here all tools are offered; to deny them, add {rules} to the configuration",
+                names.join(", ")
+            ));
+        }
+        if let Some(names) = names(["enabled_tools", "includeTools"]) {
+            notes.push(format!(
+                "the client offers only {}, and here all tools are offered; a rule \"deny\" keeps one from being called",
+                names.join(", ")
+            ));
+        }
+        self.notes.extend(notes);
     }
 
     fn left_out(&mut self) {
@@ -407,6 +452,27 @@ mod tests {
     }
 
     #[test]
+    fn what_the_client_does_not_offer_is_told() {
+        check(
+            Variables::None,
+            json!({"command": "x", "enabled_tools": ["a", "b"], "disabled_tools": ["c"]}),
+            expect![[r#"
+                {"command":"x","cwd":"/p"}
+                the client does not offer c, and here all tools are offered; to deny them, add {"permissions":{"deny":["mcp__s__c"]}} to the configuration
+                the client offers only a, b, and here all tools are offered; a rule "deny" keeps one from being called
+            "#]],
+        );
+        check(
+            Variables::Shell,
+            json!({"command": "x", "includeTools": ["a"], "excludeTools": []}),
+            expect![[r#"
+                {"command":"x","cwd":"/p"}
+                the client offers only a, and here all tools are offered; a rule "deny" keeps one from being called
+            "#]],
+        );
+    }
+
+    #[test]
     fn what_cannot_be_used() {
         check(
             Variables::Braced,
@@ -443,6 +509,30 @@ mod tests {
                 it uses ${1}, which means nothing here
             "#]],
         );
+        check(
+            Variables::Braced,
+            json!({"type": "sse", "url": "https://a.org/sse"}),
+            expect![[r#"
+                it speaks the older way over HTTP ("sse"), which is not spoken here; many such servers have an address for "http" as well
+            "#]],
+        );
+        check(
+            Variables::Prefixed,
+            json!({"command": "x", "args": ["a${pathSeparator}b${/}c", "${workspaceFolderBasename}"]}),
+            expect![[r#"
+                {"command":"x","args":["a/b/c","p"],"cwd":"/p"}
+            "#]],
+        );
+        let found = |declared| Found {
+            name: "s".to_owned(),
+            declared,
+            variables: Variables::None,
+            dir: None,
+        };
+        for declared in [json!({"command": "./x"}), json!({"command": "x", "cwd": "sub"})] {
+            let why = of("s", &found(declared), &Own::default()).unwrap_err();
+            assert!(why.contains("is relative"), "{why}");
+        }
         assert_eq!([name("my server"), name("-"), name("a_b")], ["my-server", "server", "a_b"]);
     }
 }
