@@ -50,7 +50,7 @@ pub(crate) fn facts(
 }
 
 /// The names of variables by the reason for which the program sees them.
-fn with_reasons(variables: &[Variable]) -> String {
+pub(crate) fn with_reasons(variables: &[Variable]) -> String {
     let mut lines = Vec::new();
     for (origin, reason) in REASONS {
         let of_origin = || variables.iter().filter(move |it| it.origin == origin);

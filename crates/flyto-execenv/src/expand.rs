@@ -53,6 +53,13 @@ impl PartialEq for Template {
 
 impl Eq for Template {}
 
+/// As it is written, with its references.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// A `${` that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

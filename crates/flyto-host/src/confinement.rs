@@ -113,6 +113,27 @@ impl Confinement {
         Some(res)
     }
 
+    /// What holds for a program of a class that declares neither bounds nor isolation.
+    pub(crate) fn of_class(env: &ExecEnv, class: Class) -> Self {
+        let mut spec = Spec::new("").class(class);
+        let policy = env.policy(&spec.class);
+        policy.apply(&mut spec);
+        let Spec { class, kill, limits, isolation, .. } = spec;
+        let mut res = Self {
+            backend: backend(env, &class),
+            sandbox: named(policy.profiles.clone(), policy),
+            class,
+            kill,
+            limits,
+            default_limits: Limits::new(),
+            isolation,
+            opened: Vec::new(),
+            closed: None,
+        };
+        res.add_defaults(env);
+        res
+    }
+
     /// Adds the bounds that the backend keeps by itself.
     ///
     /// Bounds that the program's declaration or a policy sets already are kept and are not repeated

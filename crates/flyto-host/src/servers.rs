@@ -9,11 +9,11 @@ use std::{
 
 use flyto_execenv::{Class, ExecError, Network, Process, RunOptions, Spec};
 use flyto_plugin::{
-    Endpoint, EndpointError, Plugin, PluginContext, ServerDef, ServerPlace, Transport,
+    Endpoint, EndpointError, Plugin, PluginContext, ServerDef, ServerPlace, Transport, Variable,
 };
 use flyto_tools::{CallId, CancellationToken, Failure, ToolResult};
 
-use crate::{bound, config::ConfigServer, report::LoadReport};
+use crate::{bound, config::ConfigServer, confinement::Confinement, report::LoadReport};
 
 /// A server that the configuration or a plugin declares.
 ///
@@ -81,6 +81,35 @@ impl DeclaredServer {
         self.def.timeout
     }
 
+    /// The directory of the declaration: a program starts in it where the declaration names no other one.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        match &self.source {
+            Source::Config(file) => file.parent().unwrap_or(file),
+            Source::Plugin(plugin) => plugin.dir(),
+        }
+    }
+
+    /// The variables that its program sees, and why, in order of their names; none for a server behind an address.
+    #[must_use]
+    pub fn variables(&self) -> Vec<Variable> {
+        self.def.variables(self.place(), &self.ctx)
+    }
+
+    /// What holds for its program by the class, [`MCP_SERVER`](flyto_execenv::Class::MCP_SERVER); what is granted to a
+    /// plugin is not in it.
+    #[must_use]
+    pub fn confinement(&self) -> Confinement {
+        Confinement::of_class(&self.ctx.exec_env, Class::MCP_SERVER)
+    }
+
+    fn place(&self) -> ServerPlace<'_> {
+        match &self.source {
+            Source::Config(_) => ServerPlace::in_dir(self.dir()),
+            Source::Plugin(plugin) => ServerPlace::of_plugin(plugin),
+        }
+    }
+
     /// A result of one of its tools, with a text as long as that of a plugin's program: of a longer one both ends, and the whole
     /// in a file. Before the stages of the host look at it, so that one that is too long for them is not lost.
     pub async fn bounded(&self, result: ToolResult, id: &CallId) -> ToolResult {
@@ -112,11 +141,7 @@ impl DeclaredServer {
     ///
     /// A variable is not set or not granted, or a value cannot be used.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
-        let place = match &self.source {
-            Source::Config(file) => ServerPlace::in_dir(file.parent().unwrap_or(file)),
-            Source::Plugin(plugin) => ServerPlace::of_plugin(plugin),
-        };
-        let endpoint = self.def.endpoint(place, &self.ctx)?;
+        let endpoint = self.def.endpoint(self.place(), &self.ctx)?;
         if let Endpoint::Http { url, .. } = &endpoint {
             // No program runs, so no backend keeps this.
             let network = &self.ctx.exec_env.policy(&Class::MCP_SERVER).isolation.network;

@@ -13,7 +13,7 @@ use flyto_execenv::{Class, Declared, Grants, Program, Spec, Template};
 
 use crate::{
     context::PluginContext,
-    environment::{Sources, StrictEnv, Unresolved},
+    environment::{Sources, StrictEnv, Unresolved, Variable},
     files,
     load::Plugin,
     manifest::{HttpKind, ServerDef, Transport},
@@ -160,6 +160,20 @@ impl ServerDef {
                 });
                 Ok(Endpoint::Http { kind: *kind, url, headers: headers.collect::<Result<_, _>>()? })
             }
+        }
+    }
+}
+
+impl ServerDef {
+    /// The variables that a program of the server sees, and why, in order of their names; none for one that is reached over
+    /// HTTP.
+    #[must_use]
+    pub fn variables(&self, place: ServerPlace<'_>, ctx: &PluginContext) -> Vec<Variable> {
+        match &self.transport {
+            Transport::Stdio { env, .. } => {
+                Resolver { place, ctx }.with_sources(env, |it| it.variables())
+            }
+            Transport::Http { .. } => Vec::new(),
         }
     }
 }

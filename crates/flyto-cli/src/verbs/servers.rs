@@ -2,23 +2,36 @@
 
 use std::io::{self, BufRead as _, Read as _};
 
+use flyto_execenv::Template;
+use flyto_host::DeclaredServer;
 use flyto_mcp::{ApproveError, DefinitionChange, HeldBack, ServerReport, ServerStatus};
+use flyto_plugin::Transport;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::servers::{Servers, ServersApprove, ServersShow, ServersWhat};
+use crate::confinement::{self, ConfinementDocument};
 use crate::evolve::can_ask;
 use crate::exit::{Exit, Why};
+use crate::preview;
 use crate::screen::Screen;
 use crate::servers::{runtime, unreachable};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::{Table, facts};
-use crate::words::{counted, one_line, tame};
+use crate::words::{command_line, counted, one_line, tame, time};
 
 #[derive(Serialize)]
 struct List<'a> {
     servers: &'a [ServerReport],
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    report: &'a ServerReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declaration: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -100,9 +113,11 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
 fn show(args: &ServersShow, session: &Session) -> Result<Exit, Stop> {
     let loaded = session.load(None, Backend::Used)?;
     let report = find(&loaded, &args.name)?;
+    let declared = loaded.host.servers().into_iter().find(|it| it.name() == report.name);
     let screen = session.screen;
     if screen.is_json() {
-        screen.document(&report)?;
+        let declaration = declared.as_ref().map(declaration);
+        screen.document(&Shown { report: &report, declaration })?;
         return Ok(Exit::Ok);
     }
     let mut rows = vec![
@@ -110,6 +125,7 @@ fn show(args: &ServersShow, session: &Session) -> Result<Exit, Stop> {
         ("state", report.status.to_string()),
         ("declared in", one_line(&report.declared_in)),
     ];
+    rows.extend(declared.iter().flat_map(declared_facts));
     rows.extend(report.revision.map(|it| ("revision", it.to_string())));
     rows.extend((!report.version.is_empty()).then(|| ("version", one_line(&report.version))));
     rows.extend(report.tools.iter().map(|it| ("tool", one_line(it))));
@@ -119,6 +135,62 @@ fn show(args: &ServersShow, session: &Session) -> Result<Exit, Stop> {
         screen.note(note);
     }
     Ok(Exit::Ok)
+}
+
+/// The words of a program as they are declared: references to variables are not replaced, as their values may be secrets.
+fn words(command: &Template, args: &[Template]) -> Vec<String> {
+    std::iter::once(command).chain(args).map(ToString::to_string).collect()
+}
+
+/// The directory in which a program starts, as it is declared.
+fn directory(server: &DeclaredServer, cwd: Option<&Template>) -> String {
+    let dir = server.dir().display().to_string();
+    match cwd.map(ToString::to_string) {
+        Some(cwd) if cwd.starts_with(['/', '$']) => cwd,
+        Some(cwd) => server.dir().join(cwd).display().to_string(),
+        None => dir,
+    }
+}
+
+/// What is started or reached, for people.
+fn declared_facts(server: &DeclaredServer) -> Vec<(&'static str, String)> {
+    let mut res = Vec::new();
+    match server.transport() {
+        Transport::Stdio { command, args, cwd, .. } => {
+            res.push(("runs", tame(&command_line(words(command, args)))));
+            res.push(("in", one_line(&directory(server, cwd.as_ref()))));
+            res.push(("environment", preview::with_reasons(&server.variables())));
+            let shown = ["sandbox", "limits", "isolation"];
+            let facts = confinement::facts(&server.confinement()).into_iter();
+            // A server has no deadline: its calls have one.
+            res.extend(facts.filter(|it| shown.contains(&it.0) && it.1 != "none but the deadline"));
+        }
+        Transport::Http { url, headers, .. } => {
+            res.push(("reaches", one_line(&url.to_string())));
+            let names: Vec<_> = headers.keys().map(|it| one_line(it)).collect();
+            res.extend((!names.is_empty()).then(|| ("headers", names.join(" "))));
+        }
+        _ => {}
+    }
+    res.extend(server.timeout().map(|it| ("a call has", time(it))));
+    res
+}
+
+/// The same for a JSON document.
+fn declaration(server: &DeclaredServer) -> Value {
+    match server.transport() {
+        Transport::Stdio { command, args, cwd, .. } => json!({
+            "command_line": words(command, args),
+            "working_dir": directory(server, cwd.as_ref()),
+            "variables": preview::variable_documents(server.variables()),
+            "confinement": ConfinementDocument::of(&server.confinement()),
+        }),
+        Transport::Http { url, headers, .. } => json!({
+            "url": url.to_string(),
+            "headers": headers.keys().collect::<Vec<_>>(),
+        }),
+        _ => Value::Null,
+    }
 }
 
 fn approve(args: &ServersApprove, session: &Session) -> Result<Exit, Stop> {

@@ -195,6 +195,7 @@ impl Ran {
             part("stdout", self.stdout()),
             part("stderr", self.stderr())
         );
+        let text = text.replace(env!("CARGO_BIN_EXE_flyto"), "FLYTO");
         without_measures(&text.replace(&self.dir, "DIR"))
     }
 }

@@ -160,6 +160,12 @@ fn a_tool_that_changed_waits_for_the_operator() {
         server       other
         state        connected
         declared in  DIR/home/.config/flyto/config.json
+        runs         FLYTO --config DIR/server.json --plugins DIR/plugins serve --no-jobs
+        in           DIR/home/.config/flyto
+        environment  HOME PATH (the host's)
+        sandbox      none
+        limits       1024 processes (by default; one more gets EAGAIN)
+        isolation    none
         revision     2026-07-28
         version      0.1.0
         tool         other:p__fail
@@ -230,6 +236,49 @@ fn the_commands_of_the_readme_call_a_server() {
 }
 
 #[test]
+fn a_server_is_shown_with_what_it_runs() {
+    let place = Place::new();
+    let env = json!({"OPENAI_API_KEY": "${KEY}", "MODE": "fast"});
+    let servers = json!({
+        "here": {"command": "no-such-program", "args": ["--key", "${KEY}"], "env": env, "timeout_seconds": 5},
+        "there": {"url": "http://127.0.0.1:1/${KEY}", "headers": {"X-Token": "${KEY}"}},
+    });
+    configure(&place, &servers, &json!({}));
+    let shown = |name: &str| {
+        let ran = place.flyto(&["servers", "show", name]).env("KEY", "s3cret").run();
+        assert!(!ran.shown().contains("s3cret"), "{}", ran.shown());
+        ran.stdout().replace(place.path().to_str().unwrap(), "DIR")
+    };
+    expect![[r#"
+        server       here
+        state        failed
+        declared in  DIR/home/.config/flyto/config.json
+        runs         no-such-program --key '${KEY}'
+        in           DIR/home/.config/flyto
+        environment  HOME PATH (the host's)
+                     MODE (declared)
+                     OPENAI_API_KEY (declared, reads KEY)
+        sandbox      none
+        limits       1024 processes (by default; one more gets EAGAIN)
+        isolation    none
+        a call has   5 s
+    "#]]
+    .assert_eq(&shown("here"));
+    expect![[r#"
+        server       there
+        state        failed
+        declared in  DIR/home/.config/flyto/config.json
+        reaches      http://127.0.0.1:1/${KEY}
+        headers      X-Token
+    "#]]
+    .assert_eq(&shown("there"));
+    let ran = place.flyto(&["servers", "show", "here", "--format", "json"]).env("KEY", "x").run();
+    let declaration = &ran.json()["declaration"];
+    assert_eq!(declaration["command_line"], json!(["no-such-program", "--key", "${KEY}"]));
+    assert_eq!(declaration["confinement"]["sandbox"], json!(["none"]));
+}
+
+#[test]
 fn an_approval_reaches_a_serve_that_runs() {
     let place = place(&["other:*"]);
     ok(place.flyto(&["list"]).run());
@@ -264,6 +313,13 @@ fn a_server_that_is_this_program_starts_no_servers() {
         server       own
         state        connected
         declared in  DIR/home/.config/flyto/config.json
+        runs         FLYTO --plugins DIR/plugins serve --no-jobs
+        in           DIR/home/.config/flyto
+        environment  PATH (the host's)
+                     FLYTO_SERVED_BY HOME (declared)
+        sandbox      none
+        limits       1024 processes (by default; one more gets EAGAIN)
+        isolation    none
         revision     2026-07-28
         version      0.1.0
         tool         own:p__echo
