@@ -2,10 +2,18 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, Metadata},
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    path::PathBuf,
+    ffi::{OsStr, OsString},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+    path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat},
+    io::Errno,
 };
 
 use super::resolve::{self, interpreter, is_executable};
@@ -22,15 +30,15 @@ const MAX_DEPTH: usize = 16;
 /// These are the program, as its `PATH` finds it, and the interpreter of its `#!` line; each argument that is the path of
 /// a file; the working directory; and what [`Ready::watched`](crate::Ready::watched) names, with everything in a
 /// directory. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
-/// last changes. Links are followed to files and not into directories. What a program loads from elsewhere, such as
-/// libraries of its interpreter, is not looked at.
+/// last changes. Links are followed, to directories as well; each directory is looked into once. What a program loads from
+/// elsewhere, such as libraries of its interpreter, is not looked at.
 ///
 /// # Errors
 ///
 /// [`ColdStart::TooManyFiles`] for more than 1,024 of them, or 16 directories within each other, and
-/// [`ColdStart::NotStarted`] where there is no such program.
+/// [`ColdStart::NotStarted`] where there is no such program, or a directory cannot be looked into.
 pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
-    let mut walk = Walk { files: StartFiles::new(), seen: HashSet::new() };
+    let mut walk = Walk::default();
     let program = spec.program.as_os_str();
     if !program.as_bytes().contains(&b'/') {
         // A file that appears before the one that is found now would be found instead.
@@ -42,78 +50,137 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     let program = program.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
     let interpreter = interpreter(&program);
     walk.add_file(program);
-    interpreter.into_iter().for_each(|it| walk.add_file(it));
+    interpreter.into_iter().for_each(|it| walk.add_file(spec.working_dir.join(it)));
     for arg in &spec.args {
         let path = spec.working_dir.join(arg);
-        if !arg.is_empty() && fs::metadata(&path).is_ok_and(|it| it.is_file()) {
+        if !arg.is_empty() && path.is_file() {
             walk.add_file(path);
         }
     }
     walk.add_file(spec.working_dir.clone());
     for path in spec.ready.iter().flat_map(|it| &it.watched) {
-        walk.add_all(path.clone(), 0)?;
+        walk.add_all(CWD, path.as_os_str(), path, 0)?;
     }
     Ok(walk.files)
 }
 
+#[derive(Default)]
 struct Walk {
     files: StartFiles,
     seen: HashSet<PathBuf>,
+    /// The directories that were looked into, by device and inode: links can lead to one again.
+    directories: HashSet<(u64, u64)>,
 }
 
 impl Walk {
     fn add_file(&mut self, path: PathBuf) {
-        if !self.seen.insert(path.clone()) {
-            return;
+        if self.seen.insert(path.clone()) {
+            let stat = statat(CWD, &path, AtFlags::empty()).ok();
+            let state = stat.map(|it| self.state(&[it]));
+            self.files.add(path, state);
         }
-        let meta = fs::metadata(&path).ok();
-        if let Some(meta) = meta.as_ref().filter(|it| !it.is_dir()) {
-            // The later of the two: the time of the content can be set, that of the inode cannot.
-            let (seconds, nanoseconds) = (meta.mtime(), meta.mtime_nsec());
-            let (seconds, nanoseconds) =
-                (seconds, nanoseconds).max((meta.ctime(), meta.ctime_nsec()));
-            let seconds = u64::try_from(seconds).unwrap_or(0);
-            let changed = Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0));
-            self.files.changed_at(UNIX_EPOCH + changed);
-        }
-        self.files.add(path, meta.as_ref().map(state));
     }
 
-    /// Adds a file, or a directory with what is in it, in the order of their names.
-    fn add_all(&mut self, path: PathBuf, depth: usize) -> Result<(), ColdStart> {
-        self.add_file(path.clone());
+    /// Adds a file, or a directory with what is in it, in the order of their names. `name` leads to it from `at`.
+    fn add_all(
+        &mut self,
+        at: impl AsFd,
+        name: &OsStr,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), ColdStart> {
+        let found = statat(&at, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let is_link = found.as_ref().is_some_and(|it| kind(it) == FileType::Symlink);
+        let target = if is_link { statat(&at, name, AtFlags::empty()).ok() } else { found };
+        let states: Vec<_> = found.filter(|_| is_link).into_iter().chain(target).collect();
+        let state = found.map(|_| self.state(&states));
+        self.files.add(path, state);
         if self.files.len() > MAX_FILES || depth > MAX_DEPTH {
             return Err(ColdStart::TooManyFiles);
         }
-        if !fs::symlink_metadata(&path).is_ok_and(|it| it.is_dir()) {
+        if target.is_none_or(|it| kind(&it) != FileType::Directory) {
             return Ok(());
         }
-        let room = MAX_FILES - self.files.len();
-        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-        let mut entries: Vec<_> = entries.map(|it| it.path()).take(room + 1).collect();
-        entries.sort_unstable();
-        entries.into_iter().try_for_each(|it| self.add_all(it, depth + 1))
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = openat(at, name, flags, Mode::empty());
+        match opened.and_then(|it| self.names_in(it)) {
+            Ok(Some((dir, names))) => names.into_iter().try_for_each(|name| {
+                let path = path.join(&name);
+                self.add_all(&dir, &name, &path, depth + 1)
+            }),
+            // It has gone meanwhile.
+            Ok(None) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(err) => Err(ColdStart::NotStarted(format!("{path:?} cannot be read: {err}"))),
+        }
+    }
+
+    /// The names in a directory; `None` where it was looked into before.
+    fn names_in(&mut self, dir: OwnedFd) -> Result<Option<(OwnedFd, Vec<OsString>)>, Errno> {
+        if !self.directories.insert(identity(&fstat(&dir)?)) {
+            return Ok(None);
+        }
+        let is_entry = |it: &[u8]| it != b"." && it != b"..";
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&dir)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if is_entry(name) {
+                names.push(OsString::from_vec(name.to_owned()));
+            }
+            if self.files.len() + names.len() > MAX_FILES {
+                break;
+            }
+        }
+        names.sort_unstable();
+        Ok(Some((dir, names)))
+    }
+
+    /// What differs once a file may be another one; of a link, of it and of where it leads.
+    fn state(&mut self, stats: &[Stat]) -> Vec<u8> {
+        let mut res = Vec::with_capacity(stats.len() * 64);
+        for stat in stats {
+            let mut add = |it: u64| res.extend_from_slice(&it.to_le_bytes());
+            let (device, inode) = identity(stat);
+            [device, inode, stat.st_mode.into()].into_iter().for_each(&mut add);
+            if kind(stat) == FileType::Directory {
+                continue;
+            }
+            let [modified, changed] = times(stat);
+            add(stat.st_size.cast_unsigned());
+            [modified.0, modified.1, changed.0, changed.1].into_iter().for_each(add);
+            // The later of the two: the time of the content can be set, that of the inode cannot.
+            let (seconds, nanoseconds) = modified.max(changed);
+            let age = Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0));
+            self.files.changed_at(UNIX_EPOCH + age);
+        }
+        res
     }
 }
 
-/// What differs once a file may be another one.
-fn state(meta: &Metadata) -> Vec<u8> {
-    let mut res = Vec::with_capacity(64);
-    let mut add = |it: u64| res.extend_from_slice(&it.to_le_bytes());
-    [meta.dev(), meta.ino(), meta.mode().into()].into_iter().for_each(&mut add);
-    if !meta.is_dir() {
-        add(meta.size());
-        let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
-        times.into_iter().for_each(|it| add(it.cast_unsigned()));
-    }
-    res
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "`st_dev` is an `i32` on macOS")]
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// When the content and when the inode changed last: seconds, none before 1970, and nanoseconds.
+#[allow(clippy::unnecessary_cast, reason = "they have a sign or none, as the system has it")]
+fn times(stat: &Stat) -> [(u64, u64); 2] {
+    let time = |seconds: i64, nanoseconds: u64| (u64::try_from(seconds).unwrap_or(0), nanoseconds);
+    [
+        time(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+        time(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
+        fs,
         os::unix::fs::{PermissionsExt as _, symlink},
-        path::Path,
     };
 
     use super::*;
@@ -202,9 +269,60 @@ mod tests {
         assert_eq!(start_files(&spec), Err(ColdStart::TooManyFiles));
     }
 
+    /// Like [`check`] with links: the watched directory is one, and one in it leads to a directory beside it.
+    #[track_caller]
+    fn check_linked(change: impl FnOnce(&Path), expect: Option<&str>) {
+        let (dir, spec) = place();
+        let root = dir.path();
+        fs::create_dir_all(root.join("shared/deep")).expect("ours");
+        fs::write(root.join("shared/deep/b"), "1").expect("ours");
+        symlink("../shared", root.join("plugin/more")).expect("ours");
+        symlink("plugin", root.join("link")).expect("ours");
+        let spec = spec.ready(Ready::new().watch(root.join("link")));
+        let before = start_files(&spec).expect("it is there");
+        assert_eq!(before, start_files(&spec).expect("it is there"), "nothing has changed");
+        change(root);
+        let after = start_files(&spec).expect("it is there");
+        assert_eq!(before.difference(&after), expect.map(|it| root.join(it)).as_deref());
+    }
+
     #[test]
-    fn a_link_to_a_directory_above_is_not_followed() {
+    fn what_links_lead_to_is_looked_into() {
+        let write =
+            |path: &'static str| move |it: &Path| fs::write(it.join(path), "22").expect("ours");
+        check_linked(|_| {}, None);
+        check_linked(write("plugin/lib/a"), Some("link/lib/a"));
+        check_linked(write("shared/deep/b"), Some("link/more/deep/b"));
+        check_linked(write("shared/deep/c"), Some("link/more/deep/c"));
+        check_linked(write("elsewhere"), None);
+        check_linked(
+            |it| {
+                fs::remove_file(it.join("link")).expect("ours");
+                symlink("./plugin", it.join("link")).expect("ours");
+            },
+            Some("link"),
+        );
+    }
+
+    #[test]
+    fn links_in_a_circle_come_to_an_end() {
         check(|it| symlink(it, it.join("plugin/lib/loop")).expect("ours"), Some("plugin/lib/loop"));
+        check(
+            |it| symlink("itself", it.join("plugin/itself")).expect("ours"),
+            Some("plugin/itself"),
+        );
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_told() {
+        let (dir, spec) = place();
+        let lib = dir.path().join("plugin/lib");
+        fs::set_permissions(&lib, fs::Permissions::from_mode(0o000)).expect("ours");
+        // Root reads it all the same.
+        if fs::read_dir(&lib).is_err() {
+            assert!(matches!(start_files(&spec), Err(ColdStart::NotStarted(_))));
+        }
+        fs::set_permissions(&lib, fs::Permissions::from_mode(0o700)).expect("ours");
     }
 
     #[test]

@@ -62,13 +62,17 @@ impl StartFiles {
         self.files.is_empty()
     }
 
-    /// The first file that differs, is new or is gone.
+    /// The first file that differs, is new or is gone, where what lies in a directory was added in the order of its names.
     #[must_use]
     pub fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a Path> {
         let (ours, theirs) = (&self.files, &other.files);
         let n_equal = ours.iter().zip(theirs).take_while(|(own, other)| own == other).count();
         let path = |it: &'a [(PathBuf, _)]| it.get(n_equal).map(|it| it.0.as_path());
-        path(ours).or_else(|| path(theirs))
+        match (path(ours), path(theirs)) {
+            // The smaller one is missing on the other side.
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        }
     }
 
     /// Whether every file has been as it is for 100 ms at `now`. Else a further change may have left no trace.
@@ -106,6 +110,7 @@ mod tests {
         check(&[("/a", None)], &[("/a", Some("2"))], Some("/a"));
         check(&[("/a", Some("1"))], &[("/a", Some("1")), ("/b", None)], Some("/b"));
         check(&[("/a", Some("1")), ("/b", Some("1"))], &[("/b", Some("1"))], Some("/a"));
+        check(&[("/b", Some("1"))], &[("/a", Some("1")), ("/b", Some("1"))], Some("/a"));
     }
 
     #[test]
