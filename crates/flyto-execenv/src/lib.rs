@@ -85,5 +85,5 @@ pub use crate::{
     spec::{DEFAULT_GRACE, Program, Spec, Stdin},
     spill::{SpillBounds, SpillDir},
     system_secrets::SYSTEM_SECRETS,
-    traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
+    traits::{BoxedReader, BoxedWriter, Control, Executor, MemoryMeter, Running, Target},
 };

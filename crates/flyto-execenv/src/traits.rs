@@ -14,6 +14,9 @@ use crate::{
 pub type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
 /// A stream that a program writes.
 pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
+/// Tells how many bytes of memory a program and its descendants hold now; `None` where that cannot be told, as when they have
+/// ended. It may block for some milliseconds, and is asked by a thread that may.
+pub type MemoryMeter = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// Runs programs somewhere: on this machine, in a container, on another host.
 ///
@@ -181,6 +184,12 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// nothing is known.
     fn usage(&self) -> Usage {
         Usage::unknown()
+    }
+
+    /// What measures the memory that it holds, apart from this control, so that it can be asked while the program is handed to a
+    /// call. By default there is none.
+    fn memory_meter(&self) -> Option<MemoryMeter> {
+        None
     }
 
     /// Ends everything in the spec's kill scope and says what there was to end.

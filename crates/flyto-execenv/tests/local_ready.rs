@@ -330,15 +330,50 @@ async fn a_process_waits_no_longer_than_it_may() {
     assert_gone(&[waits]);
 }
 
+/// A script with children that hold so many MiB each, before it reads.
+fn holds(mib: u32, children: u32) -> String {
+    let block = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", mib << 20);
+    let child = format!("( {block}; sleep 1000; : ) >/dev/null 2>&1 &");
+    format!("for i in $(seq {children}); do {child} done; read -r line")
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn all_of_them_take_no_more_memory_than_they_may() {
-    let env = env(ReadyOptions::new().memory_bytes(1));
+async fn all_of_them_hold_no_more_memory_than_they_may() {
+    const MIB: u64 = 1 << 20;
+    let env = env(ReadyOptions::new().memory_bytes(48 * MIB));
+    let [one, other] = ["", "; :"].map(|it| format!("{}{it}", holds(8, 4)));
+    call(&env, &one, "x").await;
+    call(&env, &other, "x").await;
+    until_waiting(&env, 2).await;
+    // Each is a tree of 32 MiB. The one that was called least lately goes.
+    until_waiting(&env, 1).await;
+    assert_eq!(call(&env, &one, "x").await.readiness, Readiness::Cold(ColdStart::Memory));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_that_is_above_the_bound_is_given_up() {
+    const MIB: u64 = 1 << 20;
+    let env = env(ReadyOptions::new().memory_bytes(20 * MIB));
     call(&env, ECHO, "x").await;
     until_waiting(&env, 1).await;
-    until_waiting(&env, 0).await;
-    let next = call(&env, ECHO, "x").await;
-    assert_eq!(next.readiness, Readiness::Cold(ColdStart::Memory));
+    // No process of it is as large as the bound, all of them are larger.
+    let script = holds(8, 4);
+    for n in 0..4 {
+        let Readiness::Cold(why) = call(&env, &script, "x").await.readiness else {
+            panic!("it was kept")
+        };
+        match (n, why) {
+            (0, ColdStart::NoneWaiting) | (1 | 2, ColdStart::TooLarge { .. }) => {
+                until_waiting(&env, 2).await;
+                until_waiting(&env, 1).await;
+            }
+            (3, ColdStart::TurnedOff) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(is_ready(&call(&env, ECHO, "x").await), "the others were not evicted");
 }
 
 #[cfg(target_os = "linux")]
@@ -349,12 +384,13 @@ async fn the_time_of_its_start_is_told_apart() {
     let cold = call(&env, script, "x").await.usage;
     assert_eq!(cold.startup_cpu, None);
     until_waiting(&env, 1).await;
-    // It has loaded once it says so.
+    // One that was taken before it ran has used nothing.
     let startup = loop {
         let outcome = call(&env, script, "x").await;
         until_waiting(&env, 1).await;
-        if let Usage { startup_cpu: Some(startup), .. } = outcome.usage {
-            break startup;
+        match outcome.usage {
+            Usage { startup_cpu: Some(startup), .. } if !startup.is_zero() => break startup,
+            _ => {}
         }
     };
     assert!(startup > Duration::ZERO && cold.cpu() > Some(Duration::ZERO));

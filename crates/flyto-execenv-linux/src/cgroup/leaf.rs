@@ -5,7 +5,7 @@
 //! differences.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::fd::{AsFd, BorrowedFd},
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     CPU_STAT, Homes, end,
-    home::{Home, number_in, write},
+    home::{Home, number, number_in, write},
 };
 
 /// A cgroup for one supervisor and its programs. Removed when dropped: after its supervisor has ended and
@@ -237,6 +237,11 @@ impl Leaf {
         read_or(0, file, "shmem") > limit / MOST_WORN
     }
 
+    /// The file from which [`bytes_held`] reads, where the kernel counts memory in cgroups.
+    pub(crate) fn memory_counts(&self) -> Option<PathBuf> {
+        self.cgroup_in_2().filter(|_| self.homes.memory_in_2).map(|it| it.join("memory.stat"))
+    }
+
     /// The files that a process writes to when it moves itself into the cgroup.
     #[cfg(test)]
     pub(super) fn lists_of_members(&self) -> Vec<PathBuf> {
@@ -268,6 +273,13 @@ const MOST_PROCESSES: u64 = 1 << 22;
 /// A sixteenth of the memory that a program was promised may be taken already.
 const MOST_WORN: u64 = 16;
 
+/// Bytes of memory that a cgroup holds and that cannot be had back while its processes live: `memory.stat` without the cache of
+/// files on disks. `None` where the file cannot be read.
+pub(crate) fn bytes_held(counts: &PathBuf) -> Option<u64> {
+    let text = fs::read_to_string(counts).ok()?;
+    Some(["anon", "shmem", "kernel"].into_iter().map(|it| number(&text, it)).sum())
+}
+
 /// The list of members of a cgroup of version 1, thread by thread: a thread that adds itself to it is
 /// moved without a wait.
 pub(super) fn members(home: &Home, number: u32) -> PathBuf {
@@ -284,5 +296,20 @@ fn ignore_missing(res: io::Result<()>) -> io::Result<()> {
     match res {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
         res => res,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_of_files_is_not_held() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let counts = dir.path().join("memory.stat");
+        assert_eq!(bytes_held(&counts), None);
+        let text = "anon 4096\nfile 1000000\nkernel 512\nkernel_stack 64\nshmem 8192\n";
+        fs::write(&counts, text).expect("it is ours");
+        assert_eq!(bytes_held(&counts), Some(4096 + 512 + 8192));
     }
 }

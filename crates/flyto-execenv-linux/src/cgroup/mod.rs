@@ -41,7 +41,7 @@ use self::{
 };
 pub(crate) use self::{
     home::Refused,
-    leaf::{Events, Leaf},
+    leaf::{Events, Leaf, bytes_held},
 };
 use crate::bare::trial;
 

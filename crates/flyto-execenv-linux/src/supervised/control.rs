@@ -23,9 +23,9 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Control, Ended, ErrorOutput, ExecError, ExecErrorKind, Exit, LimitKind, Output, PeakMemory,
-    Running, Signal, Spec, Stdin, Target, Usage,
-    local::{PinnedImage, Streams, usage_so_far},
+    Control, Ended, ErrorOutput, ExecError, ExecErrorKind, Exit, LimitKind, MemoryMeter, Output,
+    PeakMemory, Running, Signal, Spec, Stdin, Target, Usage,
+    local::{PinnedImage, Streams, memory_held, usage_so_far},
 };
 use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
 use rustix::process::Pid;
@@ -33,7 +33,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{pool::Pool, record, rescue, supervisor::Supervisor};
 use crate::{
-    cgroup::Leaf,
+    cgroup::{Leaf, bytes_held},
     enforcement::{Plan, reached},
     failure,
     proxy::{EgressPolicy, Proxy},
@@ -367,6 +367,16 @@ impl Control for Supervised {
         let supervisor = self.state().supervisor.as_ref().map(Supervisor::pid);
         let supervisor = supervisor.and_then(Pid::from_raw);
         supervisor.map(|it| usage_so_far(it, false)).unwrap_or_default()
+    }
+
+    /// The larger one of what its processes hold and of what the kernel counts in the cgroup: the one leaves out what none of
+    /// them has mapped, the other what a process outside has used first.
+    fn memory_meter(&self) -> Option<MemoryMeter> {
+        let state = self.state();
+        let supervisor = state.supervisor.as_ref()?;
+        let pid = Pid::from_raw(supervisor.pid())?;
+        let counted = supervisor.leaf().and_then(Leaf::memory_counts);
+        Some(Arc::new(move || memory_held(pid, false).max(counted.as_ref().and_then(bytes_held))))
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {

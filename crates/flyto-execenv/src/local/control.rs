@@ -19,11 +19,15 @@ use tokio::time::{Instant, sleep, timeout};
 use wait4::{ResUse, Wait4};
 
 use super::{
-    exit::ExitWatch, members, pinned_copy::PinnedImage, reaper, resolve, usage::usage_so_far,
+    exit::ExitWatch,
+    members,
+    pinned_copy::PinnedImage,
+    reaper, resolve,
+    usage::{memory_held, usage_so_far},
 };
 use crate::{
-    Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, PeakMemory, Signal, Spec, Target,
-    Usage,
+    Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, MemoryMeter, PeakMemory, Signal,
+    Spec, Target, Usage,
 };
 
 /// The last signal of the system: Linux has 64 (signal(7)), and other systems no real-time signals that
@@ -253,6 +257,11 @@ impl Control for GroupControl {
     fn usage(&self) -> Usage {
         let state = self.state();
         state.child.as_ref().map(|_| usage_so_far(self.leader, true)).unwrap_or_default()
+    }
+
+    fn memory_meter(&self) -> Option<MemoryMeter> {
+        let leader = self.leader;
+        Some(Arc::new(move || memory_held(leader, true)))
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {

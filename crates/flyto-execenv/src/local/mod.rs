@@ -95,7 +95,7 @@ pub use self::{
     shipped::check_files,
     start_files::start_files,
     streams::{HostEnds, Streams},
-    usage::usage_so_far,
+    usage::{memory_held, usage_so_far},
 };
 use crate::{
     Capabilities, Capability, ColdStart, ExecError, Executor, KillScope, Running, Spec, StartFiles,

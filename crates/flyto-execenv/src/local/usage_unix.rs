@@ -9,3 +9,9 @@ use crate::Usage;
 pub fn usage_so_far(_process: Pid, _is_counted: bool) -> Usage {
     Usage::unknown()
 }
+
+/// Bytes of memory that a process and its descendants hold. This system has no portable way to tell.
+#[must_use]
+pub fn memory_held(_process: Pid, _is_counted: bool) -> Option<u64> {
+    None
+}

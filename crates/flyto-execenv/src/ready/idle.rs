@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{ColdStart, StartFiles};
-use crate::{Running, Signal, Target, Usage, traits::BoxedReader};
+use crate::{MemoryMeter, Running, Signal, Target, Usage, traits::BoxedReader};
 
 /// What a process may not have printed before it is asked: 64 KiB on one stream, as much as a pipe holds (pipe(7)). One that
 /// has may be waiting for a reader, and not for its input.
@@ -37,6 +37,8 @@ pub(super) struct Idle {
     pub(super) id: u64,
     pub(super) started: Instant,
     pub(super) files: StartFiles,
+    /// Bytes of memory that it held when it was last looked at.
+    pub(super) memory_bytes: u64,
     /// The task that looks after it.
     pub(super) keeper: Option<AbortHandle>,
 }
@@ -53,12 +55,12 @@ pub(crate) struct Held {
 impl Idle {
     pub(super) fn new(id: u64, running: Running, started: Instant, files: StartFiles) -> Self {
         let printed = Default::default();
-        Self { running: Some(running), printed, id, started, files, keeper: None }
+        Self { running: Some(running), printed, id, started, files, memory_bytes: 0, keeper: None }
     }
 
-    /// Bytes of memory at its peak; `None` where that is not measured.
-    pub(super) fn memory_bytes(&self) -> Option<u64> {
-        self.running.as_ref()?.control.usage().peak_memory.bytes()
+    /// What measures its memory, where that can be done.
+    pub(super) fn meter(&self) -> Option<MemoryMeter> {
+        self.running.as_ref()?.control.memory_meter()
     }
 
     /// Whether it still waits. Nothing is waited for.

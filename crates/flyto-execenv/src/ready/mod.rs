@@ -67,9 +67,10 @@ pub struct ReadyOptions {
     pub processes: usize,
     /// How long one may wait until it is ended; default 5 minutes.
     pub idle: Duration,
-    /// How many bytes of memory all of them may take, as [`Control::usage`](crate::Control::usage) measures each;
-    /// default 512 MiB. Above it, those of the tools that were called least lately are ended. One that cannot be
-    /// measured counts as nothing.
+    /// How many bytes of memory all of them may hold, each with its descendants, as
+    /// [`Control::memory_meter`](crate::Control::memory_meter) measures it; default 512 MiB. A process is measured 1 s after its
+    /// start and then every 10 s. Above the bound, those of the tools that were called least lately are ended, and one
+    /// that is above it alone counts as one that cannot wait. One that cannot be measured counts as nothing.
     pub memory_bytes: u64,
 }
 
@@ -143,8 +144,13 @@ pub enum ColdStart {
     TooManyFiles,
     /// The backend cannot tell whether the files of a program have changed, or hands out no pipe for its input.
     Unsupported,
-    /// All processes that wait would take more memory than they may.
+    /// All processes that wait would hold more memory than they may, and others were called later.
     Memory,
+    /// The process alone held so many bytes of memory while it waited, more than all that wait may.
+    TooLarge {
+        /// What it held.
+        bytes: u64,
+    },
     /// A process could not be started, for this reason.
     NotStarted(String),
 }
@@ -154,7 +160,8 @@ impl ColdStart {
     /// author.
     #[must_use]
     pub const fn is_unfit(&self) -> bool {
-        matches!(self, Self::Ended(_) | Self::Printed | Self::TurnedOff | Self::TooManyFiles)
+        use ColdStart::{Ended, Printed, TooLarge, TooManyFiles, TurnedOff};
+        matches!(self, Ended(_) | Printed | TooLarge { .. } | TurnedOff | TooManyFiles)
     }
 }
 
@@ -180,6 +187,10 @@ impl fmt::Display for ColdStart {
             Self::Unsupported => f.write_str("the backend cannot keep a process ready"),
             Self::Memory => {
                 f.write_str("the processes that wait have all the memory they may take")
+            }
+            Self::TooLarge { bytes } => {
+                let mib = bytes.div_ceil(1 << 20);
+                write!(f, "its process held {mib} MiB of memory, more than all that wait may")
             }
             Self::NotStarted(why) => write!(f, "its process could not be started before: {why}"),
         }

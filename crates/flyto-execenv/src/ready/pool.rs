@@ -8,7 +8,7 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::Notify,
-    task::AbortHandle,
+    task::{AbortHandle, spawn_blocking},
     time::{Instant, sleep_until, timeout},
 };
 
@@ -16,7 +16,7 @@ use super::{
     ColdStart, ReadyOptions, StartFiles,
     idle::{Held, Idle},
 };
-use crate::{Capability, ErrorOutput, Executor, Output, Spec, Stdin};
+use crate::{Capability, ErrorOutput, Executor, MemoryMeter, Output, Spec, Stdin};
 
 /// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
 const PROGRAMS: usize = 64;
@@ -213,15 +213,27 @@ impl Pool {
         drop(waiting);
     }
 
-    /// Ends processes until all that wait take no more memory than they may; those of the program that was called least
-    /// lately go first.
-    fn keep_within_memory(&self) {
+    /// Takes what a process of a program holds, so many bytes of memory, and ends processes until all that wait hold no more than
+    /// they may; those of the program that was called least lately go first.
+    fn measured(&self, key: &Key, id: u64, bytes: u64) {
+        let most = self.options.memory_bytes;
         let mut state = self.state();
-        let mut sum = 0u64;
+        let Some(program) = state.program(key) else { return };
+        let Some(idle) = program.waiting.iter_mut().find(|it| it.id == id) else { return };
+        idle.memory_bytes = bytes;
+        if bytes > most {
+            let files = idle.files.clone();
+            program.waiting.retain(|it| it.id != id);
+            return state.was_useless(key, ColdStart::TooLarge { bytes }, files);
+        }
+        let mut left = most;
         for program in state.programs.iter_mut().rev() {
-            program.waiting.retain_mut(|idle| {
-                sum = sum.saturating_add(idle.memory_bytes().unwrap_or(0));
-                sum <= self.options.memory_bytes || {
+            program.waiting.retain(|idle| match left.checked_sub(idle.memory_bytes) {
+                Some(rest) => {
+                    left = rest;
+                    true
+                }
+                None => {
                     program.why = ColdStart::Memory;
                     false
                 }
@@ -278,7 +290,7 @@ impl State {
         key: &Key,
         res: Result<Idle, ColdStart>,
         n_ends: u64,
-        keep: impl FnOnce(u64) -> AbortHandle,
+        keep: impl FnOnce(&Idle) -> AbortHandle,
     ) -> Option<Idle> {
         let is_current = self.n_ends == n_ends && !self.is_closed;
         let Some(program) = self.program(key) else { return res.ok() };
@@ -290,7 +302,7 @@ impl State {
             }
             Ok(idle) if !is_current => Some(idle),
             Ok(mut idle) => {
-                idle.keeper = Some(keep(idle.id));
+                idle.keeper = Some(keep(&idle));
                 program.why = ColdStart::NoneWaiting;
                 program.waiting.push(idle);
                 None
@@ -372,7 +384,6 @@ impl Drop for Start {
 async fn start_next(weak: Weak<Pool>, key: Key) {
     let (id, n_ends, _start) = {
         let Some(pool) = weak.upgrade() else { return };
-        pool.keep_within_memory();
         let mut state = pool.state();
         if !state.makes_room(&key, pool.options.processes) {
             return;
@@ -385,8 +396,9 @@ async fn start_next(weak: Weak<Pool>, key: Key) {
     // From here on, dropping it ends it before its input.
     let res = res.map(|(running, started, files)| Idle::new(id, running, started, files));
     let Some(pool) = weak.upgrade() else { return };
-    let unwanted = pool.state().started(&key, res, n_ends, |id| {
-        let keep = keep(Weak::clone(&weak), key.clone(), id, pool.options.idle);
+    let unwanted = pool.state().started(&key, res, n_ends, |idle| {
+        let meter = idle.meter();
+        let keep = keep(Weak::clone(&weak), key.clone(), idle.id, pool.options.idle, meter);
         tokio::spawn(keep).abort_handle()
     });
     Idle::end(unwanted.into_iter().collect()).await;
@@ -425,17 +437,34 @@ async fn start(
 
 /// Looks after one process that waits, until it is taken or its time is over. Whether it has ended is seen by the call that
 /// would take it.
-async fn keep(pool: Weak<Pool>, key: Key, id: u64, idle_time: Duration) {
-    let end = Instant::now() + idle_time;
+async fn keep(
+    pool: Weak<Pool>,
+    key: Key,
+    id: u64,
+    idle_time: Duration,
+    meter: Option<MemoryMeter>,
+) {
+    // A time beyond the clock's range has no end.
+    let end = Instant::now().checked_add(idle_time);
     let mut next = Instant::now() + FIRST_LOOK;
-    while next < end {
+    while end.is_none_or(|end| next < end) {
         sleep_until(next).await;
-        let Some(pool) = pool.upgrade() else { return };
-        pool.keep_within_memory();
-        next += LOOK_TIME;
+        if let Some(bytes) = measure(meter.as_ref()).await {
+            let Some(pool) = pool.upgrade() else { return };
+            pool.measured(&key, id, bytes);
+        }
+        next = Instant::now() + LOOK_TIME;
     }
-    sleep_until(end).await;
+    if let Some(end) = end {
+        sleep_until(end).await;
+    }
     if let Some(pool) = pool.upgrade() {
         pool.end_waiting(&key, id);
     }
+}
+
+/// Asks a meter on a thread that it may block.
+async fn measure(meter: Option<&MemoryMeter>) -> Option<u64> {
+    let meter = Arc::clone(meter?);
+    spawn_blocking(move || meter()).await.ok()?
 }
