@@ -77,7 +77,9 @@ pub use crate::{
     policy::{Policies, Policy},
     process::Process,
     profile::{Exposed, PROJECT_SETTINGS, Profile, ProfilePlaces, project_settings},
-    ready::{ColdStart, Readiness, Ready, ReadyOptions, StartFiles},
+    ready::{
+        ColdStart, MAX_START_DEPTH, MAX_START_FILES, Readiness, Ready, ReadyOptions, StartFiles,
+    },
     secrets::{Moved, SECRETS, Secret, SecretBase},
     shipped::ShippedFile,
     signal::Signal,

@@ -174,6 +174,74 @@ async fn a_file_of_a_moment_ago_is_not_started_before() {
     }
 }
 
+#[tokio::test]
+async fn a_program_that_writes_beside_itself_is_given_up() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (program, log) = (dir.path().join("run"), dir.path().join("log"));
+    // It acts before it reads. The end of a call is later than the last change by more than the clock's step.
+    write_settled(&program, "#!/bin/sh\necho $$ >>log; sleep 0.3; echo $$ >ran; echo done\n");
+    fs::write(&log, "").expect("it is ours");
+    let spec = || {
+        let spec = Spec::new(program.as_os_str()).working_dir(dir.path()).deadline(GUARD);
+        let spec = spec.env_var("PATH", "/usr/bin:/bin");
+        spec.stdin_bytes("x\n").ready(Ready::new().watch(&log))
+    };
+    let env = env(ReadyOptions::new());
+    let n_runs = || fs::read_to_string(&log).expect("it is there").lines().count();
+    for n_calls in 1..=3 {
+        let Readiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
+            panic!("it was served by a process that acted before");
+        };
+        assert_eq!(
+            n_calls > 1,
+            matches!(why, ColdStart::Ended(_) | ColdStart::Changed(_)),
+            "{why}"
+        );
+        // The process that is started next acts as well.
+        while n_runs() < 2 * n_calls {
+            yield_now().await;
+        }
+        until_waiting(&env, 1).await;
+    }
+    for _ in 0..2 {
+        let n_before = n_runs();
+        let Readiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
+            panic!("it was served by a process that acted before");
+        };
+        assert!(matches!(why, ColdStart::TurnedOff(_)), "{why}");
+        assert_eq!(n_runs(), n_before + 1);
+    }
+    // Another program gets a chance, whatever its files are.
+    write_settled(&program, "#!/bin/sh\nread -r line; echo $line");
+    env.run(spec()).await.expect("it starts");
+    until_waiting(&env, 1).await;
+    let next = env.run(spec()).await.expect("it starts");
+    assert!(is_ready(&next), "{next:?}");
+}
+
+#[tokio::test]
+async fn a_process_whose_files_change_ends_without_a_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let library = dir.path().join("lib");
+    write_settled(&library, "");
+    let env = env(ReadyOptions::new());
+    let spec = || spec(ECHO, "x").ready(Ready::new().watch(dir.path()));
+    env.run(spec()).await.expect("it starts");
+    until_waiting(&env, 1).await;
+    fs::write(&library, "new").expect("it is ours");
+    until_waiting(&env, 0).await;
+    let why = env.run(spec()).await.expect("it starts").readiness;
+    assert_eq!(why, Readiness::Cold(ColdStart::Changed(library)));
+}
+
+#[tokio::test]
+async fn a_time_without_an_end_is_one() {
+    let env = env(ReadyOptions::new().idle(Duration::MAX));
+    call(&env, ECHO, "x").await;
+    until_waiting(&env, 1).await;
+    assert!(is_ready(&call(&env, ECHO, "x").await));
+}
+
 /// Checks that a program is given up whose processes do not wait for their input. `script` writes its process id to `pid` once
 /// that can be seen.
 async fn check_useless(script: &str, ends: bool, expect: ColdStart) {
@@ -184,7 +252,7 @@ async fn check_useless(script: &str, ends: bool, expect: ColdStart) {
         let Readiness::Cold(why) = call(&env, &script, "x").await.readiness else {
             panic!("it was taken for one that waits: {script} {reasons:?}");
         };
-        if why == ColdStart::TurnedOff {
+        if why == ColdStart::TurnedOff(expect.clone().into()) {
             return assert_eq!(reasons, [ColdStart::NoneWaiting, expect.clone(), expect]);
         }
         reasons.push(why);
@@ -205,6 +273,9 @@ async fn a_program_that_does_not_wait_is_not_kept() {
     check_useless(&format!("{told}; exit 3"), true, ColdStart::Ended(Exit::Code(3))).await;
     let chatty = format!("head -c 65536 /dev/zero; {told}; read -r line");
     check_useless(&chatty, false, ColdStart::Printed).await;
+    let mute = format!("exec >&- 2>&-; {told}; sleep 1000");
+    let mute = format!("[ -e pid ] || {{ {told}; exit; }}; {mute}");
+    check_useless(&mute, false, ColdStart::Closed).await;
 }
 
 #[tokio::test]
@@ -369,7 +440,7 @@ async fn a_program_that_is_above_the_bound_is_given_up() {
                 until_waiting(&env, 2).await;
                 until_waiting(&env, 1).await;
             }
-            (3, ColdStart::TurnedOff) => {}
+            (3, ColdStart::TurnedOff(_)) => {}
             other => panic!("{other:?}"),
         }
     }

@@ -47,6 +47,6 @@ flyto_diagnostics::code_table! {
     BAD_RULE = "F0320";
     /// A file of secret rules that cannot be used.
     BAD_SECRET_RULES = "F0321";
-    /// A program that was started before a call and does not wait for its input.
+    /// A program that says `ready` and cannot be started before its calls.
     NOT_READY = "F0322";
 }

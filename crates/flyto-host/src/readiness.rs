@@ -19,22 +19,21 @@ pub fn may_wait(entry: &Entry) -> bool {
     plugins.or(files).unwrap_or_default()
 }
 
-/// The finding about a program that says `ready` and does not wait for its input, from how a call of it was carried out;
+/// The finding about a tool that says `ready` and whose program cannot be kept ready, from how a call of it was carried out;
 /// `None` where nothing is wrong.
 #[must_use]
 pub fn not_ready(entry: &Entry, execution: &Execution) -> Option<Diagnostic> {
-    let Some(Readiness::Cold { why, is_unfit: true }) = &execution.readiness else { return None };
+    let Some(Readiness::Cold { why, help: Some(help) }) = &execution.readiness else { return None };
     let tool = program(entry)?;
     let file = match (tool.downcast_ref::<PluginTool>(), &tool.metadata().origin) {
         (Some(tool), _) => tool.dir().join("plugin.json").to_string_lossy().into_owned(),
         (None, Origin::ExecFile { path }) => path.clone(),
         _ => return None,
     };
-    let what =
-        format!("the tool {:?} says `ready`, and does not wait for its input", entry.id().as_str());
+    let name = entry.id().as_str();
+    let what = format!("the tool {name:?} says `ready`, and its program cannot be kept ready");
     let diag = Diagnostic::warning(codes::NOT_READY, Location::file(file), what);
-    let help = "let the program read its input before it does anything, or remove `ready`";
-    Some(diag.with_reason(why.clone()).with_help(help))
+    Some(diag.with_reason(why.clone()).with_help(format!("{help}, or remove `ready`")))
 }
 
 /// The tool below the check of its schemas.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use flyto_execenv::{
-    Capture, Ending, ErrorOutput, ExecEnv, ExecError, Exit, Outcome, Output, RunOptions, Signal,
-    Spec,
+    Capture, ColdStart, Ending, ErrorOutput, ExecEnv, ExecError, Exit, Outcome, Output, RunOptions,
+    Signal, Spec,
 };
 use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress, Readiness};
 use tokio::sync::mpsc;
@@ -235,9 +235,21 @@ fn readiness(outcome: &Outcome) -> Option<Readiness> {
             Some(Readiness::Ready { waited: *waited, startup_cpu })
         }
         flyto_execenv::Readiness::Cold(why) => {
-            Some(Readiness::Cold { why: why.to_string(), is_unfit: why.is_unfit() })
+            let help = why.is_unfit().then(|| help(why).to_owned());
+            Some(Readiness::Cold { why: why.to_string(), help })
         }
         _ => None,
+    }
+}
+
+/// What the author of a program that cannot be kept ready can change, as words that `or` may follow.
+fn help(why: &ColdStart) -> &'static str {
+    match why {
+        ColdStart::TurnedOff(why) => help(why),
+        ColdStart::Changed(_) => "let the program write into another directory than its own",
+        ColdStart::TooManyFiles => "move what the program does not load out of its directory",
+        ColdStart::TooLarge { .. } => "let the program fill its memory after it has read its input",
+        _ => "let the program read its input before it does anything",
     }
 }
 

@@ -39,9 +39,9 @@ pub enum Readiness {
     Cold {
         /// Why, in words.
         why: String,
-        /// Whether the program does not fit: it does not wait for its input.
-        #[serde(default)]
-        is_unfit: bool,
+        /// What its author can do about it; `None` where nothing is wrong with the program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        help: Option<String>,
     },
 }
 
@@ -55,7 +55,7 @@ impl Readiness {
     /// A process that was started for the call, for this reason.
     #[must_use]
     pub fn cold(why: impl Into<String>) -> Self {
-        Self::Cold { why: why.into(), is_unfit: false }
+        Self::Cold { why: why.into(), help: None }
     }
 
     /// The word for it: `ready`, `cold`.

@@ -17,13 +17,7 @@ use rustix::{
 };
 
 use super::resolve::{self, interpreter, is_executable};
-use crate::{ColdStart, Spec, StartFiles};
-
-/// How many files are looked at: 1,024, which takes about a millisecond before each call.
-const MAX_FILES: usize = 1024;
-
-/// How deep directories are looked into.
-const MAX_DEPTH: usize = 16;
+use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 
 /// The files that a start of `spec` on this machine would read, as the system describes them now (stat(2)).
 ///
@@ -35,7 +29,7 @@ const MAX_DEPTH: usize = 16;
 ///
 /// # Errors
 ///
-/// [`ColdStart::TooManyFiles`] for more than 1,024 of them, or 16 directories within each other, and
+/// [`ColdStart::TooManyFiles`] for more than [`MAX_START_FILES`], or [`MAX_START_DEPTH`] directories within each other, and
 /// [`ColdStart::NotStarted`] where there is no such program, or a directory cannot be looked into.
 pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     let mut walk = Walk::default();
@@ -94,8 +88,8 @@ impl Walk {
         let target = if is_link { statat(&at, name, AtFlags::empty()).ok() } else { found };
         let states: Vec<_> = found.filter(|_| is_link).into_iter().chain(target).collect();
         let state = found.map(|_| self.state(&states));
-        self.files.add(path, state);
-        if self.files.len() > MAX_FILES || depth > MAX_DEPTH {
+        self.files.add_watched(path, state);
+        if self.files.len() > MAX_START_FILES || depth > MAX_START_DEPTH {
             return Err(ColdStart::TooManyFiles);
         }
         if target.is_none_or(|it| kind(&it) != FileType::Directory) {
@@ -127,7 +121,7 @@ impl Walk {
             if is_entry(name) {
                 names.push(OsString::from_vec(name.to_owned()));
             }
-            if self.files.len() + names.len() > MAX_FILES {
+            if self.files.len() + names.len() > MAX_START_FILES {
                 break;
             }
         }
@@ -263,7 +257,7 @@ mod tests {
     #[test]
     fn too_many_files_are_refused() {
         let (dir, spec) = place();
-        for n in 0..MAX_FILES {
+        for n in 0..MAX_START_FILES {
             fs::write(dir.path().join(format!("plugin/{n}")), "").expect("ours");
         }
         assert_eq!(start_files(&spec), Err(ColdStart::TooManyFiles));
@@ -329,7 +323,7 @@ mod tests {
     fn directories_have_a_bound_on_depth() {
         let (dir, spec) = place();
         let mut deep = dir.path().join("plugin");
-        (0..=MAX_DEPTH).for_each(|_| deep.push("d"));
+        (0..=MAX_START_DEPTH).for_each(|_| deep.push("d"));
         fs::create_dir_all(deep).expect("ours");
         assert_eq!(start_files(&spec), Err(ColdStart::TooManyFiles));
     }

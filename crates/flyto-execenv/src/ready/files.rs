@@ -29,6 +29,7 @@ const SETTLED_AFTER: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartFiles {
     files: Vec<(PathBuf, Option<Vec<u8>>)>,
+    watched: Vec<(PathBuf, Option<Vec<u8>>)>,
     changed: Option<SystemTime>,
 }
 
@@ -39,10 +40,15 @@ impl StartFiles {
         Self::default()
     }
 
-    /// Adds a file and its state: bytes that differ once its content may differ, such as its inode, size and times.
-    /// `None` is a file that is not there.
+    /// Adds a file that is named by what is started (the program, its interpreter, an argument), and its state: bytes that
+    /// differ once its content may differ, such as its inode, size and times. `None` is a file that is not there.
     pub fn add(&mut self, path: impl Into<PathBuf>, state: Option<Vec<u8>>) {
         self.files.push((path.into(), state));
+    }
+
+    /// The same for a file that lies where a program may load from, and may write to.
+    pub fn add_watched(&mut self, path: impl Into<PathBuf>, state: Option<Vec<u8>>) {
+        self.watched.push((path.into(), state));
     }
 
     /// Says when one of the files changed last, so that states that are too young to be told apart are not trusted.
@@ -53,31 +59,42 @@ impl StartFiles {
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.files.len() + self.watched.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.len() == 0
     }
 
     /// The first file that differs, is new or is gone, where what lies in a directory was added in the order of its names.
     #[must_use]
     pub fn difference<'a>(&'a self, other: &'a Self) -> Option<&'a Path> {
-        let (ours, theirs) = (&self.files, &other.files);
-        let n_equal = ours.iter().zip(theirs).take_while(|(own, other)| own == other).count();
-        let path = |it: &'a [(PathBuf, _)]| it.get(n_equal).map(|it| it.0.as_path());
-        match (path(ours), path(theirs)) {
-            // The smaller one is missing on the other side.
-            (Some(own), Some(other)) => Some(own.min(other)),
-            (own, other) => own.or(other),
-        }
+        first_difference(&self.files, &other.files)
+            .or_else(|| first_difference(&self.watched, &other.watched))
+    }
+
+    /// Whether the files are equal that what is started names.
+    pub(super) fn names_the_same(&self, other: &Self) -> bool {
+        self.files == other.files
     }
 
     /// Whether every file has been as it is for 100 ms at `now`. Else a further change may have left no trace.
     pub(super) fn is_settled(&self, now: SystemTime) -> bool {
         self.changed.is_none_or(|it| now.duration_since(it).is_ok_and(|age| age > SETTLED_AFTER))
+    }
+}
+
+type Files = [(PathBuf, Option<Vec<u8>>)];
+
+fn first_difference<'a>(ours: &'a Files, theirs: &'a Files) -> Option<&'a Path> {
+    let n_equal = ours.iter().zip(theirs).take_while(|(own, other)| own == other).count();
+    let path = |it: &'a Files| it.get(n_equal).map(|it| it.0.as_path());
+    match (path(ours), path(theirs)) {
+        // The smaller one is missing on the other side.
+        (Some(own), Some(other)) => Some(own.min(other)),
+        (own, other) => own.or(other),
     }
 }
 

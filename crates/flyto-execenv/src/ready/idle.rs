@@ -3,6 +3,7 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -21,6 +22,10 @@ use crate::{MemoryMeter, Running, Signal, Target, Usage, traits::BoxedReader};
 /// has may be waiting for a reader, and not for its input.
 pub(super) const PRINTED_BYTES: usize = 64 * 1024;
 
+/// How long the end of a process is waited for that has closed its output: 50 ms. Most often it has ended, and that is reported a
+/// little later.
+const REPORT_TIME: Duration = Duration::from_millis(50);
+
 /// How long the end of a killed process is waited for: 2 s.
 const END_TIME: Duration = Duration::from_secs(2);
 
@@ -36,7 +41,7 @@ pub(super) struct Idle {
     printed: [BytesMut; 2],
     pub(super) id: u64,
     pub(super) started: Instant,
-    pub(super) files: StartFiles,
+    pub(super) files: Arc<StartFiles>,
     /// Bytes of memory that it held when it was last looked at.
     pub(super) memory_bytes: u64,
     /// The task that looks after it.
@@ -54,7 +59,7 @@ pub(crate) struct Held {
 
 impl Idle {
     pub(super) fn new(id: u64, running: Running, started: Instant, files: StartFiles) -> Self {
-        let printed = Default::default();
+        let (printed, files) = (Default::default(), Arc::new(files));
         Self { running: Some(running), printed, id, started, files, memory_bytes: 0, keeper: None }
     }
 
@@ -67,7 +72,7 @@ impl Idle {
     ///
     /// # Errors
     ///
-    /// It has ended, or has printed too much.
+    /// It has ended, has closed its output, or has printed too much.
     pub(super) async fn look(&mut self) -> Result<(), ColdStart> {
         let Some(running) = &mut self.running else { return Err(ColdStart::NoneWaiting) };
         // What the system reports is seen once the runtime has looked.
@@ -78,18 +83,33 @@ impl Idle {
             None => {}
         }
         let [out, err] = &mut self.printed;
-        for (stream, printed) in [(&mut running.stdout, out), (&mut running.stderr, err)] {
+        let mut is_closed = false;
+        for (stream, printed, is_output) in
+            [(&mut running.stdout, out, true), (&mut running.stderr, err, false)]
+        {
             let Some(reader) = stream else { continue };
             // A stream that has ended, or failed, says so again when the call reads it. Few large reads: a task that reads
             // often in a row is made to wait.
             printed.reserve(PRINTED_BYTES);
-            while let Some(Ok(1..)) = at_once(reader.read_buf(printed)).await {
-                if printed.len() >= PRINTED_BYTES {
-                    return Err(ColdStart::Printed);
+            loop {
+                match at_once(reader.read_buf(printed)).await {
+                    Some(Ok(1..)) if printed.len() < PRINTED_BYTES => {}
+                    Some(Ok(1..)) => return Err(ColdStart::Printed),
+                    Some(Ok(0)) => {
+                        is_closed |= is_output;
+                        break;
+                    }
+                    _ => break,
                 }
             }
         }
-        Ok(())
+        if !is_closed {
+            return Ok(());
+        }
+        Err(match tokio::time::timeout(REPORT_TIME, running.control.wait()).await {
+            Ok(Ok(exit)) => ColdStart::Ended(exit),
+            _ => ColdStart::Closed,
+        })
     }
 
     /// Hands it to a call.

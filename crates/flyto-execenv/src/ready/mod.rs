@@ -19,6 +19,12 @@ pub use self::files::StartFiles;
 pub(crate) use self::{idle::Held, pool::Pool};
 use crate::Exit;
 
+/// How many files are looked at before each call: 256, which takes less than a start of the smallest program.
+pub const MAX_START_FILES: usize = 256;
+
+/// How deep directories are looked into for that: 16.
+pub const MAX_START_DEPTH: usize = 16;
+
 /// That a program may be started before a call: it does nothing but load before it reads its input.
 ///
 /// ```
@@ -137,10 +143,14 @@ pub enum ColdStart {
     Ended(Exit),
     /// The process printed 64 KiB or more before it was asked.
     Printed,
-    /// Three processes in a row ended or printed too much before they were asked. None is started until a file of it
-    /// changes.
-    TurnedOff,
-    /// More than 1,024 files would have to be looked at before each call.
+    /// The process closed its output before it was asked.
+    Closed,
+    /// Three processes in a row could not wait, the last one for this reason. None is started until a file changes that the
+    /// spec reads; where files changed while such a process waited, which it may have written itself, until one changes that the
+    /// spec names; or until [`ExecEnv::end_waiting`](crate::ExecEnv::end_waiting).
+    TurnedOff(Box<Self>),
+    /// More files than [`MAX_START_FILES`], or directories nested deeper than [`MAX_START_DEPTH`], would have to be looked at before
+    /// each call.
     TooManyFiles,
     /// The backend cannot tell whether the files of a program have changed, or hands out no pipe for its input.
     Unsupported,
@@ -156,12 +166,12 @@ pub enum ColdStart {
 }
 
 impl ColdStart {
-    /// Whether the program is to blame: it does not wait for its input, or watches too many files. A host tells its
-    /// author.
+    /// Whether the program is to blame: it does not wait for its input, takes too much memory, or has too many files. A host
+    /// tells its author.
     #[must_use]
     pub const fn is_unfit(&self) -> bool {
-        use ColdStart::{Ended, Printed, TooLarge, TooManyFiles, TurnedOff};
-        matches!(self, Ended(_) | Printed | TooLarge { .. } | TurnedOff | TooManyFiles)
+        use ColdStart::{Closed, Ended, Printed, TooLarge, TooManyFiles, TurnedOff};
+        matches!(self, Ended(_) | Printed | Closed | TooLarge { .. } | TurnedOff(_) | TooManyFiles)
     }
 }
 
@@ -177,13 +187,19 @@ impl fmt::Display for ColdStart {
                 write!(f, "its process was ended by {signal} before it was asked")
             }
             Self::Printed => f.write_str("its process printed 64 KiB or more before it was asked"),
-            Self::TurnedOff => f.write_str(
-                "three of its processes ended or printed too much before they were asked, so it is \
-                 not kept ready until it changes",
-            ),
-            Self::TooManyFiles => {
-                f.write_str("more than 1024 files would have to be looked at before each call")
+            Self::Closed => f.write_str("its process closed its output before it was asked"),
+            Self::TurnedOff(why) => {
+                write!(
+                    f,
+                    "three of its processes in a row could not wait, the last one as {why}; "
+                )?;
+                f.write_str("it is not kept ready until it changes")
             }
+            Self::TooManyFiles => write!(
+                f,
+                "more than {MAX_START_FILES} files, or {MAX_START_DEPTH} directories within each \
+                 other, would have to be looked at before each call"
+            ),
             Self::Unsupported => f.write_str("the backend cannot keep a process ready"),
             Self::Memory => {
                 f.write_str("the processes that wait have all the memory they may take")

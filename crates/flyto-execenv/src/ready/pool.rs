@@ -1,6 +1,7 @@
 //! All processes that wait, within their bounds.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, SystemTime},
 };
@@ -27,7 +28,7 @@ const USELESS_STARTS: u32 = 3;
 /// How long a start that is under way is waited for at the end: 5 s.
 const START_TIME: Duration = Duration::from_secs(5);
 
-/// When a process that waits is looked at first, for its memory once it has loaded: after 1 s. Then every 10 s.
+/// When a process that waits is looked at first, for its memory once it has loaded and for its files: after 1 s. Then every 10 s.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LOOK_TIME: Duration = Duration::from_secs(10);
 
@@ -81,11 +82,38 @@ struct Program {
     /// Calls that run, and the most that ran at once since a process last waited in vain.
     n_calls: usize,
     most_calls: usize,
-    /// Processes in a row that did not wait, and the files of the last one.
-    n_useless: u32,
-    useless: Option<StartFiles>,
+    /// Processes in a row that could not wait.
+    useless: Option<Useless>,
     /// Why no process waits.
     why: ColdStart,
+}
+
+/// What is known of processes in a row that could not wait.
+struct Useless {
+    n_processes: u32,
+    /// Why the last one could not, and the files as they were then.
+    why: ColdStart,
+    files: Arc<StartFiles>,
+    /// Whether files changed while one of them waited. It may have written them itself, as the next one will.
+    is_restless: bool,
+}
+
+impl Useless {
+    /// Whether no further process is started for a program whose files are these.
+    fn turns_off(&self, now: &StartFiles) -> bool {
+        let is_same = match self.is_restless {
+            true => self.files.names_the_same(now),
+            false => *self.files == *now,
+        };
+        self.n_processes >= USELESS_STARTS && is_same
+    }
+
+    fn cold_start(&self) -> ColdStart {
+        match self.n_processes < USELESS_STARTS {
+            true => self.why.clone(),
+            false => ColdStart::TurnedOff(Box::new(self.why.clone())),
+        }
+    }
 }
 
 /// A call of a program that may be started before. When it is dropped, the call is over, and the next process starts.
@@ -125,7 +153,10 @@ impl Pool {
     pub(crate) fn end_all(&self) {
         let mut state = self.state();
         state.n_ends += 1;
-        state.programs.iter_mut().for_each(|it| it.waiting.clear());
+        for program in &mut state.programs {
+            program.waiting.clear();
+            program.useless = None;
+        }
     }
 
     /// Ends all that wait, and those that are being started, and returns when they are gone; no other one will wait.
@@ -183,34 +214,80 @@ impl Pool {
                     false => (program.waiting.remove(0), why),
                 }
             };
+            let look = idle.look().await;
+            // Another runtime's may be lost to this one, which tells nothing about the program.
+            if let Err(ColdStart::NotStarted(_)) = look {
+                continue;
+            }
+            // As late as can be.
             let now = match &files {
                 Some(files) => files,
-                None => files.insert(key.executor.start_files(&key.spec)?),
+                None => files.insert(Arc::new(key.executor.start_files(&key.spec)?)),
             };
-            if let Some(path) = idle.files.difference(now) {
-                let path = path.to_owned();
-                self.forget(key);
-                return Err(ColdStart::Changed(path));
-            }
-            match idle.look().await {
-                Ok(()) => {
-                    let takes_signals = key.executor.capabilities().has(Capability::Signals);
+            match (look, idle.files.difference(now)) {
+                (Ok(()), None) => {
                     if let Some(program) = self.state().program(key) {
-                        (program.n_useless, program.useless) = (0, None);
+                        program.useless = None;
                     }
+                    let takes_signals = key.executor.capabilities().has(Capability::Signals);
                     return idle.take(takes_signals).ok_or(why);
                 }
-                // Another runtime's may be lost to this one, which tells nothing about the program.
-                Err(ColdStart::NotStarted(_)) => {}
-                Err(why) => self.state().was_useless(key, why, idle.files.clone()),
+                (look, Some(path)) => {
+                    return Err(self.has_changed(key, &idle.files, now, path, look.err()));
+                }
+                (Err(why), None) => self.state().was_useless(key, why, now, false),
             }
         }
     }
 
-    /// Ends what waits of a program: its files have changed.
-    fn forget(&self, key: &Key) {
-        let waiting = self.state().program(key).map(|it| std::mem::take(&mut it.waiting));
+    /// Ends what waits of a program: this file has changed since. A process that also did not wait counts by that reason.
+    fn has_changed(
+        &self,
+        key: &Key,
+        before: &StartFiles,
+        now: &Arc<StartFiles>,
+        path: &Path,
+        why: Option<ColdStart>,
+    ) -> ColdStart {
+        let changed = ColdStart::Changed(path.to_owned());
+        let mut state = self.state();
+        let Some(program) = state.program(key) else { return changed };
+        let waiting = std::mem::take(&mut program.waiting);
+        if why.is_none() && !before.names_the_same(now) {
+            // It is another program now.
+            (program.useless, program.why) = (None, changed.clone());
+        } else {
+            state.was_useless(key, why.unwrap_or(changed.clone()), now, true);
+        }
+        let why = state.program(key).map_or(changed, |it| it.why.clone());
+        drop(state);
         drop(waiting);
+        why
+    }
+
+    /// What was found when a process that waits was looked at: its files as they are now, and what it holds, so many bytes of
+    /// memory.
+    fn looked_at(&self, key: &Key, id: u64, files: Result<StartFiles, ColdStart>, bytes: u64) {
+        let before = {
+            let mut state = self.state();
+            let Some(program) = state.program(key) else { return };
+            let Some(idle) = program.waiting.iter().find(|it| it.id == id) else { return };
+            Arc::clone(&idle.files)
+        };
+        match files {
+            Ok(now) => match before.difference(&now) {
+                Some(path) => {
+                    self.has_changed(key, &before, &Arc::new(now.clone()), path, None);
+                }
+                None => self.measured(key, id, bytes),
+            },
+            Err(why) => {
+                if let Some(program) = self.state().program(key) {
+                    program.waiting.clear();
+                    program.why = why;
+                }
+            }
+        }
     }
 
     /// Takes what a process of a program holds, so many bytes of memory, and ends processes until all that wait hold no more than
@@ -222,9 +299,9 @@ impl Pool {
         let Some(idle) = program.waiting.iter_mut().find(|it| it.id == id) else { return };
         idle.memory_bytes = bytes;
         if bytes > most {
-            let files = idle.files.clone();
+            let files = Arc::clone(&idle.files);
             program.waiting.retain(|it| it.id != id);
-            return state.was_useless(key, ColdStart::TooLarge { bytes }, files);
+            return state.was_useless(key, ColdStart::TooLarge { bytes }, &files, false);
         }
         let mut left = most;
         for program in state.programs.iter_mut().rev() {
@@ -276,12 +353,24 @@ impl State {
         self.programs.push(program);
     }
 
-    /// A process of this program did not wait.
-    fn was_useless(&mut self, key: &Key, why: ColdStart, files: StartFiles) {
+    /// A process of this program could not wait; `is_restless` says that files changed meanwhile.
+    fn was_useless(
+        &mut self,
+        key: &Key,
+        why: ColdStart,
+        files: &Arc<StartFiles>,
+        is_restless: bool,
+    ) {
         let Some(program) = self.program(key) else { return };
-        program.n_useless += 1;
-        program.why = if program.n_useless < USELESS_STARTS { why } else { ColdStart::TurnedOff };
-        program.useless = Some(files);
+        let before = program.useless.take();
+        let useless = Useless {
+            n_processes: before.as_ref().map_or(0, |it| it.n_processes) + 1,
+            why,
+            files: Arc::clone(files),
+            is_restless: is_restless || before.is_some_and(|it| it.is_restless),
+        };
+        program.why = useless.cold_start();
+        program.useless = Some(useless);
     }
 
     /// Takes what came of a start that began when there were `n_ends` ends; gives back a process that is not to wait.
@@ -341,7 +430,6 @@ impl Program {
             n_starting: 0,
             n_calls: 0,
             most_calls: 0,
-            n_useless: 0,
             useless: None,
             why: ColdStart::NoneWaiting,
         }
@@ -416,18 +504,20 @@ async fn start(
     if !key.executor.capabilities().has(Capability::PipedStreams) {
         return Err(ColdStart::Unsupported);
     }
-    let files = key.executor.start_files(&key.spec)?;
-    if !files.is_settled(SystemTime::now()) {
-        return Err(ColdStart::NoneWaiting);
-    }
+    let files = start_files(key).await?;
     if let Some(pool) = pool.upgrade()
         && let Some(program) = pool.state().program(key)
-        && program.n_useless >= USELESS_STARTS
+        && let Some(useless) = &program.useless
     {
-        if program.useless.as_ref() == Some(&files) {
-            return Err(ColdStart::TurnedOff);
+        if useless.turns_off(&files) {
+            return Err(useless.cold_start());
         }
-        (program.n_useless, program.useless) = (0, None);
+        if useless.n_processes >= USELESS_STARTS {
+            program.useless = None;
+        }
+    }
+    if !files.is_settled(SystemTime::now()) {
+        return Err(ColdStart::NoneWaiting);
     }
     let started = Instant::now();
     let running = key.executor.start((*key.spec).clone()).await;
@@ -449,10 +539,9 @@ async fn keep(
     let mut next = Instant::now() + FIRST_LOOK;
     while end.is_none_or(|end| next < end) {
         sleep_until(next).await;
-        if let Some(bytes) = measure(meter.as_ref()).await {
-            let Some(pool) = pool.upgrade() else { return };
-            pool.measured(&key, id, bytes);
-        }
+        let (files, bytes) = (start_files(&key).await, measure(meter.as_ref()).await);
+        let Some(pool) = pool.upgrade() else { return };
+        pool.looked_at(&key, id, files, bytes.unwrap_or(0));
         next = Instant::now() + LOOK_TIME;
     }
     if let Some(end) = end {
@@ -461,6 +550,13 @@ async fn keep(
     if let Some(pool) = pool.upgrade() {
         pool.end_waiting(&key, id);
     }
+}
+
+/// The files of a program, looked at on a thread that this may block: no call waits for it.
+async fn start_files(key: &Key) -> Result<StartFiles, ColdStart> {
+    let Key { executor, spec } = key.clone();
+    let files = spawn_blocking(move || executor.start_files(&spec)).await;
+    files.unwrap_or(Err(ColdStart::NoneWaiting))
 }
 
 /// Asks a meter on a thread that it may block.

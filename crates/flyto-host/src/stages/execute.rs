@@ -34,7 +34,7 @@ impl Stage for Execute {
             tracing::warn!(
                 tool = entry.id().as_str(),
                 why,
-                "a tool says `ready` and does not wait"
+                "a tool says `ready` and cannot be kept ready"
             );
         }
         call.note_run(outcome.as_ref());

@@ -161,7 +161,7 @@ async fn a_file_of_the_plugin_that_changes_gives_up_what_was_started() {
     fs::write(&data, "new").expect("it is ours");
     let result = run(&host, "p:run").await;
     assert_eq!(result.output, "new");
-    let Readiness::Cold { why, is_unfit: false } = readiness(&result) else {
+    let Readiness::Cold { why, help: None } = readiness(&result) else {
         panic!("it was served by a process that waited: {result:?}")
     };
     assert!(why.contains("plugins/p/data") && why.contains("has changed"), "{why}");
@@ -204,6 +204,7 @@ async fn a_tool_that_does_not_wait_has_a_finding_and_is_given_up() {
         }
         let execution = result.execution.expect("it ran");
         if let Some(finding) = not_ready(&entry, &execution) {
+            assert!(finding.help.as_deref().is_some_and(|it| it.contains("read its input")));
             assert_eq!(finding.code, codes::NOT_READY);
             assert!(finding.location.name().ends_with("eager/plugin.json"));
             reasons.push(finding.reason.expect("why"));

@@ -16,7 +16,7 @@ use crate::words::one_line;
 /// How many findings are remembered, so that each is told once: 1,000. Those beyond are told again.
 const MAX_TOLD: usize = 1000;
 
-/// Tells on stderr of a tool that says `ready` and does not wait for its input, once for each reason. With `--verbose`
+/// Tells on stderr of a tool that says `ready` and cannot be kept ready, once for each reason. With `--verbose`
 /// it also tells how each call was carried out.
 #[derive(Debug)]
 pub(super) struct Told {
