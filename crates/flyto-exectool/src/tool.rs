@@ -130,7 +130,7 @@ impl ExecTool {
             spec = spec.grace(def.grace());
         }
         if def.is_ready() {
-            spec = spec.ready(Ready::new());
+            spec = spec.ready(Ready::new().watch_beside_arguments());
         }
         let mut metadata = Metadata::new();
         metadata.permission_class = PermissionClass::GENERIC;

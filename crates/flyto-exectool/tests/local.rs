@@ -1,13 +1,19 @@
 //! Definitions as a user has them, with real programs.
 #![cfg(unix)]
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Source;
 use flyto_execenv::{Environment, ExecEnv, ReadyOptions, local::Local};
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext, load, load_file};
-use flyto_tools::{CallContext, Input, Tool, ToolResult};
+use flyto_tools::{CallContext, Input, Readiness, Tool, ToolResult};
 
 fn host(dir: &Path) -> HostContext {
     let env: Environment =
@@ -159,5 +165,37 @@ async fn a_process_that_loaded_before_serves_a_call() {
     // Without input there is nothing to wait for.
     let call = tool.execute(&CallContext::new(), Input::empty()).await.expect("it is a result");
     assert!(!call.is_error());
+    assert_eq!(call.execution.expect("it ran").readiness, None);
     assert_eq!(env.waiting_processes(), 1);
+}
+
+#[tokio::test]
+async fn a_process_that_loaded_other_code_serves_no_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (script, module) = (dir.path().join("run"), dir.path().join("module"));
+    fs::write(&script, ". ./module; input=$(cat); echo $module").expect("it is ours");
+    fs::write(&module, "module=old").expect("it is ours");
+    // A file of a moment ago is not started before a call.
+    let changed = fs::metadata(&module).and_then(|it| it.modified()).expect("it is there");
+    while SystemTime::now() < changed + Duration::from_millis(200) {
+        std::thread::yield_now();
+    }
+    let exec = [OsString::from("/bin/sh"), script.into()];
+    let def = ExecToolDef::new("t", exec).expect("a good definition").with_ready();
+    let env = ExecEnv::builder(Local::new()).ready(ReadyOptions::new()).build();
+    let tool = ExecTool::new(def, env.clone(), host(dir.path()));
+    let call = async || {
+        let input = Input::parse("[1]").expect("JSON");
+        let result = tool.execute(&CallContext::new(), input).await.expect("it is a result");
+        (result.output, result.execution.and_then(|it| it.readiness).expect("it says `ready`"))
+    };
+    assert_eq!(call().await.0, "old\n");
+    while env.waiting_processes() == 0 {
+        tokio::task::yield_now().await;
+    }
+    fs::write(&module, "module=new").expect("it is ours");
+    let (output, readiness) = call().await;
+    assert_eq!(output, "new\n");
+    let why = format!("{module:?} has changed since its process was started");
+    assert_eq!(readiness, Readiness::cold(why));
 }

@@ -16,13 +16,13 @@ use rustix::{
     io::Errno,
 };
 
-use super::resolve::{self, interpreter, is_executable};
+use super::resolve::{self, Script, is_executable, script};
 use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 
 /// The files that a start of `spec` on this machine would read, as the system describes them now (stat(2)).
 ///
-/// These are the program, as its `PATH` finds it, and the interpreter of its `#!` line; each argument that is the path of
-/// a file; the working directory; and what [`Ready::watched`](crate::Ready::watched) names, with everything in a
+/// These are the program, as its `PATH` finds it, and the interpreter of its `#!` line, also one that env(1) finds; each argument
+/// that is the path of a file; the working directory; and what [`Ready`](crate::Ready) names, with everything in a
 /// directory. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
 /// last changes. Links are followed, to directories as well; each directory is looked into once. What a program loads from
 /// elsewhere, such as libraries of its interpreter, is not looked at.
@@ -33,30 +33,43 @@ use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 /// [`ColdStart::NotStarted`] where there is no such program, or a directory cannot be looked into.
 pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     let mut walk = Walk::default();
-    let program = spec.program.as_os_str();
-    if !program.as_bytes().contains(&b'/') {
-        // A file that appears before the one that is found now would be found instead.
-        let path = spec.env.get("PATH").unwrap_or_default();
-        let before = resolve::candidates(spec, path, program).take_while(|it| !is_executable(it));
-        before.for_each(|it| walk.add_file(it));
+    let name = spec.program.as_os_str();
+    let is_path = name.as_bytes().contains(&b'/');
+    if !is_path {
+        walk.look_up(spec, name);
     }
     let program = resolve::resolve_program(spec);
     let program = program.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
-    let interpreter = interpreter(&program);
-    walk.add_file(program);
-    interpreter.into_iter().for_each(|it| walk.add_file(spec.working_dir.join(it)));
+    let mut beside = Vec::new();
+    if is_path && script(&program).is_some() {
+        beside.extend(program.parent().map(Path::to_owned));
+    }
+    if program.file_name() == Some(OsStr::new("env")) {
+        let mut words = spec.args.iter().map(|it| it.as_bytes());
+        let word = words.find(|it| !it.starts_with(b"-") && !it.contains(&b'='));
+        if let Some(found) = word.and_then(|it| walk.look_up(spec, OsStr::from_bytes(it))) {
+            walk.add_program(spec, found);
+        }
+    }
+    walk.add_program(spec, program);
     for arg in &spec.args {
         let path = spec.working_dir.join(arg);
         if !arg.is_empty() && path.is_file() {
+            beside.extend(path.parent().map(Path::to_owned));
             walk.add_file(path);
         }
     }
     walk.add_file(spec.working_dir.clone());
-    for path in spec.ready.iter().flat_map(|it| &it.watched) {
+    let Some(ready) = &spec.ready else { return Ok(walk.files) };
+    let beside = beside.iter().filter(|_| ready.beside_arguments);
+    for path in ready.watched.iter().chain(beside) {
         walk.add_all(CWD, path.as_os_str(), path, 0)?;
     }
     Ok(walk.files)
 }
+
+/// How many interpreters of interpreters the kernel follows (execve(2)).
+const MAX_INTERPRETERS: usize = 5;
 
 #[derive(Default)]
 struct Walk {
@@ -73,6 +86,34 @@ impl Walk {
             let state = stat.map(|it| self.state(&[it]));
             self.files.add(path, state);
         }
+    }
+
+    /// Adds a program and the interpreters of its `#!` line.
+    fn add_program(&mut self, spec: &Spec, program: PathBuf) {
+        let mut next = Some(program);
+        for _ in 0..=MAX_INTERPRETERS {
+            let Some(program) = next.take() else { return };
+            next = match script(&program) {
+                Some(Script::Interpreter(it)) => Some(spec.working_dir.join(it)),
+                Some(Script::LookedUp(env, name)) => {
+                    self.add_file(env);
+                    self.look_up(spec, &name)
+                }
+                None => None,
+            };
+            self.add_file(program);
+        }
+    }
+
+    /// Adds the files that would be found in place of the program of this name if they were there, and gives that.
+    fn look_up(&mut self, spec: &Spec, name: &OsStr) -> Option<PathBuf> {
+        for candidate in resolve::candidates(spec, spec.env.get("PATH")?, name) {
+            if is_executable(&candidate) {
+                return Some(candidate);
+            }
+            self.add_file(candidate);
+        }
+        None
     }
 
     /// Adds a file, or a directory with what is in it, in the order of their names. `name` leads to it from `at`.
@@ -241,6 +282,55 @@ mod tests {
             },
             Some("first/run"),
         );
+    }
+
+    #[test]
+    fn an_interpreter_that_env_finds_is_seen() {
+        let make = |path: &Path, text: &str| {
+            fs::write(path, text).expect("ours");
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("ours");
+        };
+        let (dir, spec) = place();
+        let root = dir.path();
+        fs::create_dir(root.join("bin")).expect("ours");
+        make(&root.join("bin/inner"), "#!/bin/sh\n");
+        make(&root.join("bin/outer"), &format!("#!{}\n", root.join("bin/inner").display()));
+        make(&root.join("plugin/run"), "#!/usr/bin/env -S X=1 outer -u\n");
+        let path = format!("{0}/first:{0}/plugin:{0}/bin", root.display());
+        let spec = spec.env_var("PATH", path).ready(Ready::new());
+        let by_env = Spec { args: vec!["outer".into()], ..spec.clone() };
+        let by_env = Spec { program: "/usr/bin/env".into(), ..by_env };
+        let before = [&spec, &by_env].map(|it| start_files(it).expect("it is there"));
+        let named = |expect: &str| {
+            let after = [&spec, &by_env].map(|it| start_files(it).expect("it is there"));
+            for (before, after) in before.iter().zip(&after) {
+                assert_eq!(before.difference(after), Some(&*root.join(expect)));
+            }
+        };
+        make(&root.join("bin/inner"), "#!/bin/sh -e\n");
+        named("bin/inner");
+        make(&root.join("bin/outer"), "#!/bin/sh -e\n");
+        named("bin/outer");
+        fs::create_dir(root.join("first")).expect("ours");
+        make(&root.join("first/outer"), "#!/bin/sh\n");
+        named("first/outer");
+    }
+
+    #[test]
+    fn what_lies_beside_arguments_is_seen_on_demand() {
+        for (program, args, is_asked) in
+            [("/bin/sh", &["run"][..], true), ("./run", &[], true), ("/bin/sh", &["run"], false)]
+        {
+            let (dir, spec) = place();
+            let ready = Ready::new();
+            let ready = if is_asked { ready.watch_beside_arguments() } else { ready };
+            let spec = Spec { program: program.into(), ..spec.ready(ready) };
+            let spec = Spec { args: args.iter().map(Into::into).collect(), ..spec };
+            let before = start_files(&spec).expect("it is there");
+            fs::write(dir.path().join("plugin/lib/a"), "22").expect("ours");
+            let after = start_files(&spec).expect("it is there");
+            assert_eq!(before.difference(&after).is_some(), is_asked, "{spec:?}");
+        }
     }
 
     #[test]

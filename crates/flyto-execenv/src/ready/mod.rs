@@ -39,6 +39,9 @@ pub struct Ready {
     /// Files and directories, absolute, whose change makes a started process useless; a directory with what is in it.
     /// The program, its interpreter and arguments that name files are watched without being named here.
     pub watched: Vec<PathBuf>,
+    /// Whether the directories are watched as well in which arguments lie that name files, and the program where it is a
+    /// script that is named by its path: what such a file loads lies beside it. By default they are not.
+    pub beside_arguments: bool,
 }
 
 impl Ready {
@@ -52,6 +55,13 @@ impl Ready {
     #[must_use]
     pub fn watch(mut self, path: impl Into<PathBuf>) -> Self {
         self.watched.push(path.into());
+        self
+    }
+
+    /// Watches what lies beside arguments that name files, and beside a script.
+    #[must_use]
+    pub fn watch_beside_arguments(mut self) -> Self {
+        self.beside_arguments = true;
         self
     }
 }
