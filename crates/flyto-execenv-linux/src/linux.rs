@@ -32,7 +32,9 @@ use crate::{
     enforcement::{DEFAULT_PROCESSES, LimitEnforcement, ProcessEnforcement, sees_trees},
     failure,
     proxy::{EgressPolicy, Outside, System},
-    sandbox::{Confinement, Granted, Support, confine_as_granted, cookie, needs_user_namespace},
+    sandbox::{
+        self, Confinement, Granted, Support, confine_as_granted, cookie, needs_user_namespace,
+    },
     supervised::{self, Kind, Pool},
 };
 
@@ -526,7 +528,9 @@ impl Executor for Linux {
     }
 
     fn start_files(&self, spec: &Spec) -> Result<StartFiles, ColdStart> {
-        self.local.start_files(spec)
+        let mut files = self.local.start_files(spec)?;
+        sandbox::add_granted(&mut files, &spec.isolation);
+        Ok(files)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -95,6 +95,28 @@ async fn it_waits_under_the_isolation_of_its_calls() {
 }
 
 #[tokio::test]
+async fn a_granted_directory_that_was_replaced_refuses_the_call() {
+    let linux = Linux::new();
+    if !linux.capabilities().has(Capability::FilesystemGrants) {
+        println!("skipped: this machine confines no programs");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let dir = tempfile::tempdir().expect("a directory");
+    let granted = dir.path().canonicalize().expect("it is there").join("granted");
+    fs::create_dir(&granted).expect("it is ours");
+    let system = ["/bin", "/usr", "/lib", "/lib64", "/etc/ld.so.cache"].map(Into::into);
+    let filesystem = Filesystem::Grants { read: system.into(), write: [granted.clone()].into() };
+    let spec = spec("read -r line; echo $line").isolation(Isolation::new().filesystem(filesystem));
+    served_ready(&env, &spec).await;
+    until_waiting(&env, 1).await;
+    fs::rename(&granted, granted.with_extension("old")).expect("it is ours");
+    fs::create_dir(&granted).expect("it is ours");
+    let err = env.run(spec).await.expect_err("another directory is granted");
+    assert!(err.to_string().contains("another directory took its place"), "{err}");
+}
+
+#[tokio::test]
 async fn a_bound_ends_it_while_it_waits() {
     let linux = Linux::new();
     if !linux.capabilities().has(Capability::CpuLimit) {

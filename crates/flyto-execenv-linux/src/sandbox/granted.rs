@@ -117,6 +117,15 @@ fn identity(stat: Statx) -> Option<Identity> {
     })
 }
 
+/// What differs once another file, directory or link is there; `None` where none is.
+pub(super) fn state(path: &Path) -> Option<Vec<u8>> {
+    let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, ASKED).ok()?;
+    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+    let made = (stat.stx_btime.tv_sec.cast_unsigned(), u64::from(stat.stx_btime.tv_nsec));
+    let numbers = [device, stat.stx_ino, made.0, made.1];
+    Some(numbers.into_iter().flat_map(u64::to_le_bytes).collect())
+}
+
 /// `by_directory` tells what took its place. The cause says what the operator does.
 fn replaced(path: &Path, by_directory: bool) -> ExecError {
     let by = if by_directory { "another directory" } else { "a link or a file" };

@@ -39,8 +39,8 @@ mod tests;
 use std::{io, os::fd::OwnedFd, path::Path};
 
 use flyto_execenv::{
-    Capability, ExecError, ExecErrorKind, Isolation, KillScope, LocalSockets, Network, Processes,
-    Spec, SystemCalls,
+    Capability, ExecError, ExecErrorKind, Filesystem, Isolation, KillScope, LocalSockets, Network,
+    Processes, Spec, StartFiles, SystemCalls,
 };
 
 pub(crate) use self::granted::Granted;
@@ -291,6 +291,16 @@ pub(crate) fn confine_as_granted(
         seen: outer.seen,
         read_only,
     })
+}
+
+/// Adds which files and directories the paths of these grants lead to. A process that was started before its call has what they were
+/// then: another one in their place is for the call's own start to grant, or to refuse.
+pub(crate) fn add_granted(files: &mut StartFiles, isolation: &Isolation) {
+    if let Filesystem::Grants { read, write } = &isolation.filesystem {
+        for path in read.iter().chain(&**write) {
+            files.add(path, granted::state(path));
+        }
+    }
 }
 
 /// How often a ruleset is made again because what a path means has changed meanwhile.
