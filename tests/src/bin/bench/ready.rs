@@ -1,8 +1,9 @@
 //! What does a call cost whose program was started before it?
 //!
 //! Each script reads its input and prints it, as one file of an interpreter that is installed here. A ready call comes
-//! when its process has loaded: twice the time of a cold call after the last one. `--calls` is how many of each are made;
-//! with 10,000 it also shows that none of them leaves a file or a process.
+//! when its process has loaded: twice the time of a cold call after the last one. `--calls` is how many of each are made.
+//! It fails where the calls of a program leave a file or a process, or make this process grow by more than 8 MiB.
+//! The program with as many files as are looked at before each call shows what that costs.
 
 use std::{
     fs,
@@ -12,7 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flyto_execenv::{ExecEnv, Readiness, Ready, ReadyOptions, Spec, local::resolve_program};
+use flyto_execenv::{
+    ExecEnv, Readiness, MAX_START_FILES, Ready, ReadyOptions, Spec, local::resolve_program,
+};
 use flyto_execenv_linux::Linux;
 use tokio::{runtime::Builder, sync::Semaphore};
 
@@ -45,8 +48,12 @@ pub(crate) fn run(options: &Options) -> Result {
         "ready/s",
         "idle MiB",
     ]);
+    // What stays as long as this process is there before the first count.
+    runtime.block_on(call(&ExecEnv::new(Linux::new()), &echo(&programs)))?;
     for it in measured(&programs, dir.path())? {
+        let before = Held::now();
         let row = runtime.block_on(row(&it, options.calls))?;
+        runtime.block_on(until_let_go(it.name, &before))?;
         table.row(row);
     }
     println!("\n{} calls of each, one at a time and 8 in flight:\n\n{table}", options.calls);
@@ -66,8 +73,15 @@ fn measured(programs: &Programs, dir: &Path) -> Result<Vec<Measured>> {
     let spec = |program: &str, args: &[&str]| {
         Spec::new(program).args(args).env_var("PATH", &path).working_dir(dir).ready(Ready::new())
     };
+    let big = dir.join("big");
+    fs::create_dir(&big)?;
+    for n in 0..MAX_START_FILES - 6 {
+        fs::write(big.join(n.to_string()), "")?;
+    }
     let all = [
         ("static child", spec(&programs.echo.to_string_lossy(), &[]), None),
+        ("cat", spec("/bin/cat", &[]), Some(1.0)),
+        ("cat, 250 files", spec("/bin/cat", &[]).ready(Ready::new().watch(big)), Some(1.0)),
         ("sh", spec("/bin/sh", &["-c", "input=$(cat); printf %s \"$input\""]), None),
         ("python3", spec("/usr/bin/python3", &["echo.py"]), Some(0.3)),
         ("node", spec("node", &["echo.js"]), Some(0.15)),
@@ -78,6 +92,42 @@ fn measured(programs: &Programs, dir: &Path) -> Result<Vec<Measured>> {
     // A file of a moment ago is not started before a call.
     thread::sleep(Duration::from_millis(200));
     Ok(res)
+}
+
+fn echo(programs: &Programs) -> Spec {
+    Spec::new(programs.echo.as_os_str()).working_dir("/")
+}
+
+/// What calls could leave behind.
+#[derive(Debug)]
+struct Held {
+    files: usize,
+    processes: usize,
+    resident_bytes: u64,
+}
+
+impl Held {
+    fn now() -> Self {
+        let files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        let processes = below(std::process::id()).len() - 1;
+        Self { files, processes, resident_bytes: resident_bytes(std::process::id()) }
+    }
+}
+
+/// Waits until no more is held than before: what ends with the handles takes a moment.
+async fn until_let_go(name: &str, before: &Held) -> Result {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let now = Held::now();
+        let is_larger = now.resident_bytes > before.resident_bytes + (8 << 20);
+        if now.files <= before.files && now.processes <= before.processes && !is_larger {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            return Err(format!("calls of {name} left something: {before:?}, then {now:?}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 async fn row(it: &Measured, calls: usize) -> Result<[String; 10]> {
@@ -167,9 +217,13 @@ fn quantile(numbers: &mut [Duration], part: f64) -> Duration {
 
 /// Resident memory of all processes below this one, supervisors included.
 fn idle_bytes() -> u64 {
-    let mut found = vec![std::process::id()];
+    below(std::process::id()).into_iter().skip(1).map(resident_bytes).sum()
+}
+
+/// A process and its descendants.
+fn below(process: u32) -> Vec<u32> {
+    let mut found = vec![process];
     let mut next = 0;
-    let mut sum = 0;
     while let Some(&pid) = found.get(next) {
         next += 1;
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -177,10 +231,11 @@ fn idle_bytes() -> u64 {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             found.extend(children.split_ascii_whitespace().filter_map(|it| it.parse::<u32>().ok()));
         }
-        if next > 1 {
-            let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-            sum += text.split(' ').nth(1).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) * 4096;
-        }
     }
-    sum
+    found
+}
+
+fn resident_bytes(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+    text.split(' ').nth(1).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
