@@ -5,8 +5,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use flyto_execenv::{
-    Capability, ExecEnv, Executor, Exit, Filesystem, Isolation, KillScope, Limits, Network,
-    Outcome, Readiness, Ready, ReadyOptions, Spec, SystemCalls,
+    Capability, ExecEnv, ExecReadiness, Executor, Exit, Filesystem, Isolation, KillScope, Limits,
+    Network, Outcome, Ready, ReadyOptions, Spec, SystemCalls,
 };
 use flyto_execenv_linux::Linux;
 use tokio::task::yield_now;
@@ -45,10 +45,10 @@ async fn until_waiting(env: &ExecEnv, processes: usize) {
 /// Calls twice; the second call is served by a process that waited.
 async fn served_ready(env: &ExecEnv, spec: &Spec) -> Outcome {
     let cold = env.run(spec.clone()).await.expect("it starts");
-    assert!(matches!(cold.readiness, Readiness::Cold(_)), "{cold:?}");
+    assert!(matches!(cold.readiness, ExecReadiness::Cold(_)), "{cold:?}");
     until_waiting(env, 1).await;
     let ready = env.run(spec.clone()).await.expect("it starts");
-    assert!(matches!(ready.readiness, Readiness::Ready { .. }), "{ready:?}");
+    assert!(matches!(ready.readiness, ExecReadiness::Ready { .. }), "{ready:?}");
     assert_eq!(ready.enforced, cold.enforced);
     assert_eq!(text(&ready), text(&cold));
     ready
@@ -145,7 +145,7 @@ async fn a_bound_ends_it_while_it_waits() {
     fs::remove_file(dir.path().join("called")).expect("it is there");
     until_waiting(&env, 1).await;
     let outcome = env.run(spec).await.expect("it starts");
-    let Readiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
+    let ExecReadiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
     assert!(why.to_string().contains("was ended by signal"), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }
@@ -179,7 +179,7 @@ async fn one_that_ran_out_of_memory_while_it_waited_serves_no_call() {
     fs::remove_file(dir.path().join("called")).expect("it is there");
     until_waiting(&env, 1).await;
     let outcome = env.run(spec).await.expect("it starts");
-    let Readiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
+    let ExecReadiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
     assert!(why.is_unfit(), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }

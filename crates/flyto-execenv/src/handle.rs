@@ -20,8 +20,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Capabilities, Capability, Class, Ending, ErrorOutput, ExecError, ExecErrorKind, Executor,
-    Filesystem, Installed, Outcome, Output, Policies, Policy, Process, Readiness, ReadyOptions,
+    Capabilities, Capability, Class, Ending, ErrorOutput, ExecError, ExecErrorKind, ExecReadiness,
+    Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process, ReadyOptions,
     Running, Spec, Stdin,
     drive::{Plan, Streams, at, drive},
     ready::{Held, Pool},
@@ -408,13 +408,13 @@ impl ExecEnv {
         let begun = match waiting {
             Some(Ok(held)) => {
                 let Held { running, waited, used } = held;
-                report.readiness = Readiness::Ready { waited };
+                report.readiness = ExecReadiness::Ready { waited };
                 report.startup = used;
                 Ok(running)
             }
             waiting => {
                 if let Some(Err(why)) = waiting {
-                    report.readiness = Readiness::Cold(why);
+                    report.readiness = ExecReadiness::Cold(why);
                 }
                 begin(&**executor, spec, report.started, plan.deadline, &cancel).await?
             }

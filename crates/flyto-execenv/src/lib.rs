@@ -78,7 +78,7 @@ pub use crate::{
     process::Process,
     profile::{Exposed, PROJECT_SETTINGS, Profile, ProfilePlaces, project_settings},
     ready::{
-        ColdStart, MAX_START_DEPTH, MAX_START_FILES, Readiness, Ready, ReadyOptions, StartFiles,
+        ColdStart, ExecReadiness, MAX_START_DEPTH, MAX_START_FILES, Ready, ReadyOptions, StartFiles,
     },
     secrets::{Moved, SECRETS, Secret, SecretBase},
     shipped::ShippedFile,

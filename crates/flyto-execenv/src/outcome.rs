@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Capability, LimitKind, Limits, Readiness, Signal};
+use crate::{Capability, ExecReadiness, LimitKind, Limits, Signal};
 
 /// How the leader ended.
 ///
@@ -437,7 +437,7 @@ pub struct Outcome {
     /// The names of the profiles that held ([`Spec::profiles`](crate::Spec::profiles)).
     pub profiles: Vec<String>,
     /// Whether a process waited for the call.
-    pub readiness: Readiness,
+    pub readiness: ExecReadiness,
 }
 
 impl Outcome {

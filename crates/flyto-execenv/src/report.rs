@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
-    Capability, Captured, Ending, Executor, Limits, Outcome, Readiness, Spec, Usage, drive::Driven,
+    Capability, Captured, Ending, ExecReadiness, Executor, Limits, Outcome, Spec, Usage,
+    drive::Driven,
 };
 
 /// What an outcome says beyond what the loop found out.
@@ -20,7 +21,7 @@ pub(crate) struct Report {
     profiles: Vec<String>,
     pub(crate) started: Instant,
     pub(crate) queued: Duration,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: ExecReadiness,
     /// What its process used before the call.
     pub(crate) startup: Usage,
 }
@@ -45,7 +46,7 @@ impl Report {
             profiles,
             started: Instant::now(),
             queued: Duration::ZERO,
-            readiness: Readiness::NotAsked,
+            readiness: ExecReadiness::NotAsked,
             startup: Usage::unknown(),
         }
     }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use flyto_execenv::{
-    Capture, Class, ColdStart, Ending, ExecEnv, Exit, Grants, Limits, Outcome, Output, PeakMemory,
-    Policies, Policy, Readiness, Ready, ReadyOptions, RunOptions, Signal, Spec, Usage,
+    Capture, Class, ColdStart, Ending, ExecEnv, ExecReadiness, Exit, Grants, Limits, Outcome,
+    Output, PeakMemory, Policies, Policy, Ready, ReadyOptions, RunOptions, Signal, Spec, Usage,
     local::Local,
 };
 use support::{GUARD, assert_gone, is_alive, sh, text};
@@ -54,14 +54,14 @@ fn told(outcome: &Outcome) -> (u32, String) {
 }
 
 fn is_ready(outcome: &Outcome) -> bool {
-    matches!(outcome.readiness, Readiness::Ready { .. })
+    matches!(outcome.readiness, ExecReadiness::Ready { .. })
 }
 
 #[tokio::test]
 async fn each_process_serves_one_call() {
     let env = env(ReadyOptions::new());
     let first = call(&env, ECHO, "one").await;
-    assert_eq!(first.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    assert_eq!(first.readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
     let mut pids = vec![told(&first).0];
     for input in ["two", "three"] {
         until_waiting(&env, 1).await;
@@ -82,10 +82,10 @@ async fn a_spec_that_does_not_ask_starts_its_own() {
     let nothing_to_read = sh("echo").ready(Ready::new());
     for spec in [not_asked, nothing_to_read] {
         let outcome = env.run(spec).await.expect("it starts");
-        assert_eq!(outcome.readiness, Readiness::NotAsked);
+        assert_eq!(outcome.readiness, ExecReadiness::NotAsked);
     }
     let none = self::env(ReadyOptions::new().processes(0));
-    assert_eq!(call(&none, ECHO, "x").await.readiness, Readiness::NotAsked);
+    assert_eq!(call(&none, ECHO, "x").await.readiness, ExecReadiness::NotAsked);
     assert_eq!((env.waiting_processes(), none.waiting_processes()), (0, 0));
 }
 
@@ -117,13 +117,13 @@ async fn another_spec_is_another_program() {
         spec(ECHO, "x").class(Class::EVOLVE),
     ] {
         let other = env.run(other).await.expect("it starts");
-        assert_eq!(other.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+        assert_eq!(other.readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
     }
     // Under a stricter policy as well.
     let limits = Limits::new().output_bytes(1 << 10);
     let policies = Policies::new().class(Class::USER_HOOK, Policy::new().limits(limits));
     let outcome = env.narrowed_by(&policies).run(spec(ECHO, "x").class(Class::USER_HOOK)).await;
-    assert_eq!(outcome.expect("it starts").readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    assert_eq!(outcome.expect("it starts").readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
     // Deadline and capture are the call's own.
     let same = spec(ECHO, "x").deadline(GUARD / 2).stdout(Output::Captured(Capture::limit(4)));
     let same = env.run(same).await.expect("it starts");
@@ -154,7 +154,7 @@ async fn a_file_that_has_changed_is_run_anew() {
     until_waiting(&env, 1).await;
     fs::write(&library, "echo new $line").expect("it is ours");
     let outcome = env.run(spec()).await.expect("it starts");
-    assert_eq!(outcome.readiness, Readiness::Cold(ColdStart::Changed(library)));
+    assert_eq!(outcome.readiness, ExecReadiness::Cold(ColdStart::Changed(library)));
     assert_eq!(text(&outcome), "new x\n");
 }
 
@@ -169,7 +169,7 @@ async fn a_file_of_a_moment_ago_is_not_started_before() {
     let spec = || spec(ECHO, "x").ready(Ready::new().watch(&file));
     for _ in 0..2 {
         let outcome = env.run(spec()).await.expect("it starts");
-        assert_eq!(outcome.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+        assert_eq!(outcome.readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
         until_waiting(&env, 0).await;
     }
 }
@@ -189,7 +189,7 @@ async fn a_program_that_writes_beside_itself_is_given_up() {
     let env = env(ReadyOptions::new());
     let n_runs = || fs::read_to_string(&log).expect("it is there").lines().count();
     for n_calls in 1..=3 {
-        let Readiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
+        let ExecReadiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
             panic!("it was served by a process that acted before");
         };
         assert_eq!(
@@ -205,7 +205,7 @@ async fn a_program_that_writes_beside_itself_is_given_up() {
     }
     for _ in 0..2 {
         let n_before = n_runs();
-        let Readiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
+        let ExecReadiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
             panic!("it was served by a process that acted before");
         };
         assert!(matches!(why, ColdStart::TurnedOff(_)), "{why}");
@@ -231,7 +231,7 @@ async fn a_process_whose_files_change_ends_without_a_call() {
     fs::write(&library, "new").expect("it is ours");
     until_waiting(&env, 0).await;
     let why = env.run(spec()).await.expect("it starts").readiness;
-    assert_eq!(why, Readiness::Cold(ColdStart::Changed(library)));
+    assert_eq!(why, ExecReadiness::Cold(ColdStart::Changed(library)));
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn check_useless(script: &str, ends: bool, expect: ColdStart) {
     let (env, script) = (env(ReadyOptions::new()), format!("cd {:?}; {script}", dir.path()));
     let mut reasons = Vec::new();
     for _ in 0..4 {
-        let Readiness::Cold(why) = call(&env, &script, "x").await.readiness else {
+        let ExecReadiness::Cold(why) = call(&env, &script, "x").await.readiness else {
             panic!("it was taken for one that waits: {script} {reasons:?}");
         };
         if why == ColdStart::TurnedOff(expect.clone().into()) {
@@ -324,7 +324,7 @@ async fn a_process_that_was_killed_while_it_waited_serves_no_call() {
         yield_now().await;
     }
     let next = call(&env, &script, "x").await;
-    assert_eq!(next.readiness, Readiness::Cold(ColdStart::Ended(Exit::Signal(Signal::KILL))));
+    assert_eq!(next.readiness, ExecReadiness::Cold(ColdStart::Ended(Exit::Signal(Signal::KILL))));
     assert!(next.success());
 }
 
@@ -385,7 +385,7 @@ async fn the_programs_that_were_called_last_are_kept() {
     // The one that was called least lately made room.
     assert_gone(&waiting[..1]);
     let readiness = call(&env, &scripts[0], "x").await.readiness;
-    assert_eq!(readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    assert_eq!(readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
     until_waiting(&env, 2).await;
     assert!(is_ready(&call(&env, &scripts[2], "x").await));
 }
@@ -419,7 +419,7 @@ async fn all_of_them_hold_no_more_memory_than_they_may() {
     until_waiting(&env, 2).await;
     // Each is a tree of 32 MiB. The one that was called least lately goes.
     until_waiting(&env, 1).await;
-    assert_eq!(call(&env, &one, "x").await.readiness, Readiness::Cold(ColdStart::Memory));
+    assert_eq!(call(&env, &one, "x").await.readiness, ExecReadiness::Cold(ColdStart::Memory));
 }
 
 #[cfg(target_os = "linux")]
@@ -432,7 +432,7 @@ async fn a_program_that_is_above_the_bound_is_given_up() {
     // No process of it is as large as the bound, all of them are larger.
     let script = holds(8, 4);
     for n in 0..4 {
-        let Readiness::Cold(why) = call(&env, &script, "x").await.readiness else {
+        let ExecReadiness::Cold(why) = call(&env, &script, "x").await.readiness else {
             panic!("it was kept")
         };
         match (n, why) {
@@ -497,7 +497,7 @@ async fn what_waits_can_be_ended() {
     env.end_waiting();
     assert_gone(&[waits]);
     let next = call(&env, &script, "x").await;
-    assert_eq!(next.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    assert_eq!(next.readiness, ExecReadiness::Cold(ColdStart::NoneWaiting));
     until_waiting(&env, 1).await;
 
     // Of two handles, each has its own.

@@ -5,9 +5,9 @@
 
 use std::fs;
 
-use flyto_execenv::{ExecEnv, Readiness, Ready, ReadyOptions, Spec, local::Local};
+use flyto_execenv::{ExecEnv, ExecReadiness, Ready, ReadyOptions, Spec, local::Local};
 
-/// As many as take seconds; `bench ready` makes 10,000.
+/// As many as take seconds; `bench ready --calls 10000` makes more, and counts as well.
 const CALLS: usize = 2000;
 
 fn open_files() -> usize {
@@ -36,7 +36,7 @@ async fn many_calls_leave_nothing() {
         let spec = spec.clone().stdin_bytes(format!("{n}\n"));
         let outcome = env.run(spec).await.expect("it starts");
         assert_eq!(outcome.stdout.bytes(), format!("{n}\n").as_bytes());
-        n_ready += usize::from(matches!(outcome.readiness, Readiness::Ready { .. }));
+        n_ready += usize::from(matches!(outcome.readiness, ExecReadiness::Ready { .. }));
         while env.waiting_processes() == 0 {
             tokio::task::yield_now().await;
         }

@@ -230,11 +230,11 @@ impl Ran {
 
 fn readiness(outcome: &Outcome) -> Option<Readiness> {
     match &outcome.readiness {
-        flyto_execenv::Readiness::Ready { waited } => {
+        flyto_execenv::ExecReadiness::Ready { waited } => {
             let startup_cpu = outcome.usage.startup_cpu;
             Some(Readiness::Ready { waited: *waited, startup_cpu })
         }
-        flyto_execenv::Readiness::Cold(why) => {
+        flyto_execenv::ExecReadiness::Cold(why) => {
             let help = why.is_unfit().then(|| help(why).to_owned());
             Some(Readiness::Cold { why: why.to_string(), help })
         }

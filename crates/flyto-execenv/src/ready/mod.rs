@@ -128,7 +128,7 @@ impl ReadyOptions {
 /// Whether a process waited for the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Readiness {
+pub enum ExecReadiness {
     /// None was asked for: the spec does not say that its program may be started before, or the host keeps none.
     #[default]
     NotAsked,

@@ -14,7 +14,7 @@ use std::{
 };
 
 use flyto_execenv::{
-    ExecEnv, Readiness, MAX_START_FILES, Ready, ReadyOptions, Spec, local::resolve_program,
+    ExecEnv, ExecReadiness, MAX_START_FILES, Ready, ReadyOptions, Spec, local::resolve_program,
 };
 use flyto_execenv_linux::Linux;
 use tokio::{runtime::Builder, sync::Semaphore};
@@ -186,7 +186,7 @@ async fn call(env: &ExecEnv, spec: &Spec) -> Result<(Duration, bool)> {
     if !outcome.success() || outcome.stdout.bytes() != INPUT {
         return Err(format!("a call failed: {outcome:?}").into());
     }
-    Ok((time, matches!(outcome.readiness, Readiness::Ready { .. })))
+    Ok((time, matches!(outcome.readiness, ExecReadiness::Ready { .. })))
 }
 
 /// Calls for each second with [`IN_FLIGHT`] of them at a time.
