@@ -231,6 +231,11 @@ impl Prepared {
         self.shared.gate.allow(rules);
     }
 
+    /// Ends the processes that wait for a call: a person declined one.
+    pub(crate) fn end_waiting(&self) {
+        self.shared.plugin_ctx.exec_env.end_waiting();
+    }
+
     /// See [`Plan::variables`].
     pub(crate) fn variables(&self) -> Option<Vec<Variable>> {
         self.plugin_tool().map(PluginTool::variables)

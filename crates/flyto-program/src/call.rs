@@ -71,7 +71,8 @@ pub struct Ran {
 ///
 /// The caller's cancellation ends the program, and its deadline tightens the spec's. With
 /// [`Streaming::Lines`] or [`Streaming::Messages`], or where `ctx` [asks for all output](CallContext::wants_all_output), its
-/// listeners are told what comes while the program runs; a listener that is slow makes the program wait.
+/// listeners are told what comes while the program runs; a listener that is slow makes the program wait. A call that was
+/// permitted once is not served by a process that waited, and none is started after it.
 ///
 /// ```
 /// use flyto_execenv::{ExecEnv, Spec, local::Local};
@@ -98,6 +99,9 @@ pub async fn run(
     ctx: &CallContext,
     streaming: Streaming,
 ) -> Result<Ran, ExecError> {
+    if ctx.is_permitted_once() {
+        spec.ready = None;
+    }
     let mut deadline = spec.deadline;
     if let Some(at) = ctx.deadline() {
         let left = at.saturating_duration_since(Instant::now());

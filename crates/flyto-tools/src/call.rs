@@ -29,6 +29,7 @@ pub struct CallContext {
     output: Option<Arc<dyn OutputSink>>,
     /// Whether the sink also takes what a tool keeps for its result.
     takes_all_output: bool,
+    is_permitted_once: bool,
 }
 
 impl CallContext {
@@ -43,6 +44,7 @@ impl CallContext {
             progress: None,
             output: None,
             takes_all_output: false,
+            is_permitted_once: false,
         }
     }
 
@@ -119,6 +121,19 @@ impl CallContext {
         self.output = Some(Arc::new(sink));
         self.takes_all_output = true;
         self
+    }
+
+    /// Says that a person permitted this call alone: what it does is for no later one.
+    #[must_use]
+    pub fn with_permission_once(mut self) -> Self {
+        self.is_permitted_once = true;
+        self
+    }
+
+    /// Whether a person permitted this call alone, so that nothing is started for a later one.
+    #[must_use]
+    pub fn is_permitted_once(&self) -> bool {
+        self.is_permitted_once
     }
 
     /// The name of the call.

@@ -188,7 +188,11 @@ impl Stage for Checkpoint {
                     return Ok(call.end_in(names::CHECKPOINT, end, None));
                 }
             };
+            if call.release == Release::Once {
+                call.ctx = call.ctx.clone().with_permission_once();
+            }
             if let Some(why) = why {
+                call.prepared().end_waiting();
                 return Err(Refusal::new(call, names::CHECKPOINT, why).into());
             }
         } else if call.entry().tool().metadata().requires_checkpoint {

@@ -53,10 +53,12 @@ impl Stage for Permission {
                 rules: decision.suggested_rules().into_iter().map(str::to_owned).collect(),
             };
             match guarded(call, handler.ask(&question)).await {
-                Ok(Answer::Yes | Answer::Held) => {}
+                Ok(Answer::Yes) => call.ctx = call.ctx.clone().with_permission_once(),
+                Ok(Answer::Held) => {}
                 Ok(Answer::Always) => call.prepared().allow(&question.rules),
                 // The answer decided. What asked is no rule that a caller could have changed.
                 Ok(Answer::No { reason }) => {
+                    call.prepared().end_waiting();
                     let why = match reason {
                         Some(reason) => format!("the answer was no: {reason}"),
                         None => "the answer was no".to_owned(),
@@ -64,6 +66,7 @@ impl Stage for Permission {
                     return Err(Refusal::new(call, names::PERMISSION, why).into());
                 }
                 Err(NoAnswer::Failed(why)) => {
+                    call.prepared().end_waiting();
                     let why = format!("there was no answer: {why}");
                     let refusal = Refusal::new(call, names::PERMISSION, why).decided(&decision);
                     return Err(refusal.into());

@@ -1,14 +1,21 @@
 //! Tools whose programs are started before their calls.
 
 use std::{
+    error::Error,
     fs,
     path::Path,
+    sync::Mutex,
     time::{Duration, SystemTime},
 };
 
+use async_trait::async_trait;
 use flyto_audit::Reader;
 use flyto_execenv::{ExecEnv, ReadyOptions, local::Local};
-use flyto_host::{Host, codes, may_wait, not_ready, permission::Caller};
+use flyto_host::{
+    Host, codes, may_wait, not_ready,
+    permission::Caller,
+    stages::{Answer, CheckpointHandler, Question},
+};
 use flyto_tools::{Readiness, ToolResult};
 use tokio::task::yield_now;
 
@@ -228,6 +235,38 @@ async fn tools_of_a_file_wait_as_well() {
     until_waiting(&host, 1).await;
     assert!(is_ready(&run(&host, "t").await));
     assert_eq!(run(&host, "u").await.execution.expect("it ran").readiness, None);
+}
+
+/// Gives one answer after the other.
+#[derive(Debug)]
+struct Answers(Mutex<Vec<Answer>>);
+
+#[async_trait]
+impl CheckpointHandler for Answers {
+    async fn ask(&self, _: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.lock().expect("not poisoned").remove(0))
+    }
+}
+
+#[tokio::test]
+async fn what_was_permitted_once_is_not_started_again() {
+    let world = world(SCRIPT);
+    world.add_plugin("q", "echo ran");
+    let answers = vec![Answer::Yes, Answer::Always, Answer::No { reason: None }];
+    let host =
+        Host::builder(ExecEnv::new(Local::new()), world.surroundings(), world.config.clone())
+            .checkpoint_handler(Answers(answers.into()))
+            .build();
+    let once = run(&host, "p:run").await;
+    assert_eq!(once.execution.expect("it ran").readiness, None);
+    assert_eq!(host.waiting_processes(), 0);
+    assert!(!is_ready(&run(&host, "p:run").await));
+    until_waiting(&host, 1).await;
+    assert!(is_ready(&run(&host, "p:run").await));
+    until_waiting(&host, 1).await;
+    // Which of them a person has in mind that declines a call is not known.
+    call(&host, "q:run", "{}").await.expect_err("it was declined");
+    assert_eq!(host.waiting_processes(), 0);
 }
 
 #[tokio::test]
