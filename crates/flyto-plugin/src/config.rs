@@ -176,10 +176,14 @@ fn read_ready(at: At<'_>, findings: &mut Findings) -> Result<ReadyOptions, Repor
     if let Some(processes) = processes? {
         res.processes = usize::try_from(processes).unwrap_or(usize::MAX);
     }
-    res.idle = idle?.map_or(res.idle, Duration::from_secs);
+    // A longer one than that is as long as the host lives.
+    res.idle = idle?.map_or(res.idle, |it| Duration::from_secs(it.min(MOST_IDLE_SECONDS)));
     res.memory_bytes = memory?.unwrap_or(res.memory_bytes);
     Ok(res)
 }
+
+/// The longest time that a process may wait: 366 days.
+const MOST_IDLE_SECONDS: u64 = 366 * 24 * 60 * 60;
 
 /// Why an unknown key is an error.
 const NOT_READ: &str = "a rule about plugins that is not read would not hold";

@@ -56,6 +56,16 @@ fn everything_said() {
 }
 
 #[test]
+fn a_process_waits_a_year_at_most() {
+    for (seconds, days) in [(86_400, 1), (u64::MAX, 366)] {
+        let (config, findings) = read(&format!(r#"{{"ready": {{"idle_seconds": {seconds}}}}}"#));
+        assert!(findings.is_empty());
+        let idle = config.expect("valid").ready.idle;
+        assert_eq!(idle, Duration::from_secs(days * 86_400));
+    }
+}
+
+#[test]
 fn an_older_name_works() {
     check(
         r#"{"directories": ["/opt"]}"#,
