@@ -281,7 +281,7 @@ impl JobStore {
         String::from_utf8(bytes).map_err(|err| unusable(id, names::RESULT, &err))
     }
 
-    /// The input that a job was asked with, where it is at most so long.
+    /// The input that a job was asked with, where it is at most so long; without its secrets once a worker has the job.
     ///
     /// # Errors
     ///

@@ -84,6 +84,31 @@ fn a_job_is_kept_from_its_request_to_its_end() {
 }
 
 #[test]
+fn a_secret_in_the_input_of_a_job_is_in_no_file_once_a_worker_has_it() {
+    let world = world();
+    let token = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
+    let text = format!(r#"{{"script": "echo {token}", "password": "hunter2", "n": 1}}"#);
+    let input = Input::parse(text.clone()).expect("an object");
+    let new = world.store.create("p:t", &input).expect("made");
+    let id = new.id().clone();
+    let worker = JobWorker::take(&world.store, &id, new.lock().expect("a descriptor"));
+    let worker = worker.expect("taken");
+    assert_eq!(worker.request().input.as_str(), text);
+
+    for entry in fs::read_dir(world.store.dir().join(id.as_str())).expect("there") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let bytes = fs::read(&path).expect("read");
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(token) && !text.contains("hunter2"), "{path:?}: {text}");
+        }
+    }
+    let shown = world.store.input(&id, 1 << 16).expect("it is shown");
+    assert!(shown.contains("[redacted: github-token, 40 characters]"), "{shown}");
+    assert!(shown.ends_with(r#""n": 1}"#), "{shown}");
+}
+
+#[test]
 fn only_the_user_reads_a_job() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = world();

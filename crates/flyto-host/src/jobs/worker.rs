@@ -11,11 +11,12 @@ use std::{
         unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     },
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::{Duration, SystemTime},
 };
 
+use flyto_execenv::Environment;
 use flyto_tools::{CallContext, CallId, CancellationToken, Input, OutputChunk, Progress};
 
 use super::{
@@ -26,8 +27,9 @@ use super::{
     unusable,
 };
 use crate::{
-    clock, disk,
+    HostGuard, clock, disk,
     replace::{Flush, replace},
+    secrets::Secrets,
 };
 
 /// The longest input that is read: 512 MiB, beyond what any front takes.
@@ -111,6 +113,9 @@ impl JobWorker {
     /// Takes a job over: holds its lock from now on, says in its status that this process keeps it, and listens for a
     /// cancellation.
     ///
+    /// What looks like a secret in the input is replaced in its file, by the rules of `flyto-security`, the values of this
+    /// process's variables with secret names, and the names of members. [`request`](Self::request) has the input as it is.
+    ///
     /// `lock` is what [`NewJob::lock`](super::NewJob::lock) gave, handed down by the caller.
     ///
     /// # Errors
@@ -128,6 +133,8 @@ impl JobWorker {
             }
         }
         let request = read_request(&dir, id)?;
+        hide_secrets(&dir, request.input.as_str())
+            .map_err(|err| unusable(id, names::INPUT, &err))?;
         let status = StatusFile { worker_pid: Some(std::process::id()), ..StatusFile::default() };
         let shared = Arc::new(WorkerState {
             status_file: dir.join(names::STATUS),
@@ -311,6 +318,22 @@ fn read_request(dir: &Path, id: &JobId) -> Result<JobRequest, JobError> {
         false => Input::parse(text).map_err(|err| unusable(id, names::INPUT, &err))?,
     };
     Ok(JobRequest { tool: request.tool, input })
+}
+
+/// Replaces what looks like a secret in the file with the input: the call has it in memory, and a proposal that is refused
+/// for a secret must not be on the disk afterwards.
+fn hide_secrets(dir: &Path, input: &str) -> io::Result<()> {
+    static SECRETS: LazyLock<Secrets> =
+        LazyLock::new(|| Secrets::new(Arc::new(HostGuard::new(Environment::ambient()))));
+    let shown = SECRETS.redacted(input);
+    match shown == input {
+        true => Ok(()),
+        // Removing needs no room on the disk.
+        false => {
+            let path = dir.join(names::INPUT);
+            replace(&path, shown.as_bytes(), Flush::Later).or_else(|_| fs::remove_file(&path))
+        }
+    }
 }
 
 /// Opens both ends of the FIFO, so that neither waits for a process that opens the other (fifo(7)).
