@@ -57,7 +57,7 @@ impl Fault {
 /// longer, than an agent may propose.
 pub(crate) fn faults(def: &ToolDefinition) -> Vec<Fault> {
     let mut res = Vec::new();
-    if let Some(why) = name::file_name_fault(&def.name) {
+    if let Some(why) = name::tool_name_fault(&def.name) {
         res.push(name_fault(&def.name, why));
     }
     if def.description.trim().is_empty() {
@@ -85,7 +85,7 @@ pub(crate) fn faults(def: &ToolDefinition) -> Vec<Fault> {
 /// tells is not told again.
 pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
     let mut res = Vec::new();
-    if name::file_name_fault(&def.name).is_none()
+    if name::tool_name_fault(&def.name).is_none()
         && let Some(why) = name::proposed_name_fault(&def.name)
     {
         res.push(name_fault(&def.name, why));

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 pub use canonical::{DefinitionHash, InvalidDefinitionHash};
 pub(crate) use canonical::{pretty, sorted};
 pub(crate) use check::Fault;
-pub(crate) use name::file_name_fault;
 pub use name::{LookAlike, PROTECTED_NAMES, look_alike};
+pub(crate) use name::{file_name_fault, tool_name_fault};
 pub(crate) use read::parse_stored;
 pub use read::{Parsed, parse, parse_proposal};
 

@@ -41,9 +41,21 @@ pub(crate) fn file_name_fault(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Looks at the name of a tool. What has the form of a proposal's id is none, so that no tool is shown where a person asks
+/// for the text that waits under an id.
+pub(crate) fn tool_name_fault(name: &str) -> Option<&'static str> {
+    if let Some(fault) = file_name_fault(name) {
+        return Some(fault);
+    }
+    let is_digest = |it: &str| it.len() == 40 && it.bytes().all(|it| it.is_ascii_hexdigit());
+    name.rsplit_once('-')
+        .is_some_and(|(_, it)| is_digest(it))
+        .then_some("ends with `-` and 40 hexadecimal digits, as the id of a proposal does")
+}
+
 /// Looks at a name that an agent proposes: one that every model API takes as it is.
 pub(crate) fn proposed_name_fault(name: &str) -> Option<&'static str> {
-    if let Some(fault) = file_name_fault(name) {
+    if let Some(fault) = tool_name_fault(name) {
         return Some(fault);
     }
     if name.len() > 64 {
@@ -197,6 +209,15 @@ mod tests {
             assert!(proposed_name_fault(name).is_some(), "{name:?}");
         }
         assert!(proposed_name_fault(&"x".repeat(65)).is_some());
+    }
+
+    #[test]
+    fn a_name_with_the_form_of_an_id_is_no_name() {
+        let digits = "0123456789abcdefABCD0123456789abcdefABCD";
+        assert!(tool_name_fault(&format!("now-{digits}")).is_some());
+        for name in [digits.to_owned(), format!("now_{digits}"), format!("now-{}", &digits[1..])] {
+            assert_eq!(tool_name_fault(&name), None, "{name}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::{
     view::View,
     view_of,
 };
-use crate::{DefinitionHash, ToolDefinition, definition::file_name_fault};
+use crate::{DefinitionHash, ToolDefinition, definition::tool_name_fault};
 
 /// A version that is to be saved.
 ///
@@ -115,7 +115,7 @@ impl Store {
     /// saved then.
     pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
         let name = new.definition.name.clone();
-        if let Some(why) = file_name_fault(&name) {
+        if let Some(why) = tool_name_fault(&name) {
             return Err(StoreError::InvalidName { name, why });
         }
         let _lock = self.lock()?;
