@@ -117,8 +117,12 @@ impl ToolBuilder {
                 }
                 Answer::Deny { reason } => {
                     *self.session().denied.entry(hash).or_default() += 1;
-                    self.record("denied", json!({"tool": name, "sha256": hash, "by": decision.by}))
-                        .await;
+                    let kept = self.redacted_text(&reason).await.unwrap_or_default();
+                    self.record(
+                        "denied",
+                        json!({"tool": name, "sha256": hash, "by": decision.by, "reason": kept}),
+                    )
+                    .await;
                     return Err(Refusal::Denied { reason });
                 }
                 Answer::Later => return self.stage(&proposal, checked).await,

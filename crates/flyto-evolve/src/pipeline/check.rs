@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use flyto_diagnostics::Source;
+use flyto_diagnostics::{Diagnostic, Location, Source};
 use flyto_security::Tier;
 use serde_json::json;
 
@@ -25,8 +25,9 @@ use super::{
     Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, names, syntax,
 };
 use crate::{
-    Body, ExampleReport, Facts, Replay, Review, SecretFinding, Store, StoreError, ToolDefinition,
-    Version, composite::ToolHashes, diff, hidden_characters, parse, parse_proposal,
+    Body, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding, Store,
+    StoreError, ToolDefinition, Version, codes, composite::ToolHashes, diff, hidden_characters,
+    parse, parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -175,6 +176,28 @@ impl ToolBuilder {
         self.blocking(scan).await?
     }
 
+    /// Looks through a text of a person that is to be kept, such as the reason of an answer; `place` names it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Secret`] where it holds what looks like one, [`Refusal::Unscanned`] where it is too long to be looked
+    /// through, and [`Refusal::Store`].
+    pub async fn check_text(&self, place: &str, text: &str) -> Result<(), Refusal> {
+        let (kind, host) = (self.inner.guard.clone(), Arc::clone(&self.inner.host));
+        let (place, text) = (place.to_owned(), text.to_owned());
+        let scan =
+            move |store: &Store| Ok(guard::scan_text(&kind, store, &host.env, &place, &text));
+        let findings = self.blocking(scan).await??;
+        if findings.is_empty() { Ok(()) } else { Err(Refusal::Secret { findings }) }
+    }
+
+    /// A text of a person as the log of events has it, without what looks like a secret.
+    pub(super) async fn redacted_text(&self, text: &str) -> Result<String, Refusal> {
+        let (guard, host, text) =
+            (self.inner.guard.clone(), Arc::clone(&self.inner.host), text.to_owned());
+        self.blocking(move |store| guard.redacted(store, &host.env, &text)).await
+    }
+
     /// Outputs of examples are shown and kept, so they are looked through as well.
     async fn redacted(&self, examples: ExampleReport) -> Result<ExampleReport, Refusal> {
         let ExampleReport::Ran { mut outcomes } = examples else { return Ok(examples) };
@@ -201,6 +224,15 @@ fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
     };
     let mut notes: Vec<String> = parsed.findings.iter().map(|it| it.message.clone()).collect();
     if let Some(why) = &proposal.distinct_because {
+        if why.len() > MAX_RATIONALE_BYTES {
+            let what = format!(
+                "there are {} bytes of the reason why it is no duplicate, and at most {MAX_RATIONALE_BYTES} are taken",
+                why.len()
+            );
+            let finding = Diagnostic::error(codes::TOO_LARGE, Location::file(source.name()), what)
+                .with_help("write less: a person reads all of it");
+            return Err(Refusal::Invalid { findings: vec![finding] });
+        }
         notes.push(format!("the author says why it is no duplicate: {why}"));
     }
     if !definition.name.is_ascii() {

@@ -101,6 +101,20 @@ pub(super) fn scan(
     Ok(res)
 }
 
+/// What was found in a text of a person that is to be kept, such as the reason of an answer.
+pub(super) fn scan_text(
+    guard: &Guard,
+    store: &Store,
+    env: &Environment,
+    place: &str,
+    text: &str,
+) -> Result<Vec<SecretFinding>, Refusal> {
+    let Some(guard) = guard.get(store, env)? else { return Ok(Vec::new()) };
+    let found = guard.scan(place, text.as_bytes()).map_err(|_| unscanned(text.len()))?;
+    let found = found.into_iter().filter(|it| it.tier >= Tier::Ask);
+    Ok(found.map(|it| SecretFinding::new(place.to_owned(), it)).collect())
+}
+
 /// The guard's own words name the place, which may hold a secret.
 fn unscanned(n_bytes: usize) -> Refusal {
     Refusal::Unscanned { why: format!("the guard refuses a text of {n_bytes} bytes") }

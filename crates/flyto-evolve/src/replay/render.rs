@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Difference, DifferenceKind, Replay, ReplayCounts, ReplayOutcome};
-use crate::visible;
+use crate::review::one_line;
 
 /// How much of an input is shown, in bytes.
 const MAX_INPUT_BYTES: usize = 200;
@@ -20,16 +20,16 @@ impl fmt::Display for Replay {
         let what = self.version.map_or_else(|| "the proposal".into(), |it| format!("version {it}"));
         writeln!(f, "{what} over {} recorded calls: {}", self.calls.len(), self.counts())?;
         for it in &self.calls {
-            let mut input = visible(&it.input.to_string());
+            let mut input = one_line(&it.input.to_string());
             if input.len() > MAX_INPUT_BYTES {
                 input.truncate(input.floor_char_boundary(MAX_INPUT_BYTES));
                 input.push('…');
             }
-            write!(f, "{}, version {}, {input}: ", visible(&it.at), it.version)?;
+            write!(f, "{}, version {}, {input}: ", one_line(&it.at), it.version)?;
             match &it.outcome {
                 ReplayOutcome::Equal => writeln!(f, "equal")?,
                 ReplayOutcome::NotReproduced { why } => {
-                    writeln!(f, "could not be reproduced: {}", visible(why))?;
+                    writeln!(f, "could not be reproduced: {}", one_line(why))?;
                 }
                 ReplayOutcome::Different { differences } => {
                     writeln!(f, "different")?;
@@ -44,13 +44,13 @@ impl fmt::Display for Replay {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
-        let at = visible(at);
+        let at = one_line(at);
         if let Some(unified) = &self.unified {
             writeln!(f, "  {at}:")?;
-            return unified.lines().try_for_each(|it| writeln!(f, "    {}", visible(it)));
+            return unified.lines().try_for_each(|it| writeln!(f, "    {}", one_line(it)));
         }
         let text = |it: &Option<serde_json::Value>| {
-            visible(&it.as_ref().map(ToString::to_string).unwrap_or_default())
+            one_line(&it.as_ref().map(ToString::to_string).unwrap_or_default())
         };
         let (before, after) = (text(&self.before), text(&self.after));
         match self.kind {

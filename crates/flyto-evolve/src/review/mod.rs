@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub use diff::{FieldDiff, diff};
 pub use facts::Facts;
+pub(crate) use visible::one_line;
 pub use visible::{HiddenCharacter, hidden_characters, visible};
 
 use crate::{DefinitionHash, Example, Replay};

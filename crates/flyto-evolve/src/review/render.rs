@@ -1,11 +1,13 @@
 //! A review as text for a terminal.
 //!
 //! Everything is shown, and nothing is folded or cut: a person that has read it has read what runs. Lines that begin with `!`
-//! want a second look. Characters that a terminal would act on are written as escapes.
+//! want a second look. Characters that a terminal would act on are written as escapes. A text of the author begins no line:
+//! the lines of the differences have ` `, `-` or `+` in front, further lines of an output stand to the right, and all else
+//! has one line.
 
 use std::fmt;
 
-use super::{ExampleReport, Review, visible};
+use super::{ExampleReport, Review, visible, visible::one_line};
 
 impl fmt::Display for Review {
     /// In this order: the signature with both versions, by which author and with which hash; the
@@ -13,17 +15,17 @@ impl fmt::Display for Review {
     /// are like it; what recorded calls show; the examples with their outputs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.from.map_or_else(|| "new".to_owned(), |it| format!("version {it}"));
-        let tool = visible(&self.signature);
+        let tool = one_line(&self.signature);
         writeln!(f, "{tool}, {from} -> version {}", self.to)?;
-        writeln!(f, "proposed by {}, sha256 {}", visible(&self.proposed_by), self.sha256.short())?;
+        writeln!(f, "proposed by {}, sha256 {}", one_line(&self.proposed_by), self.sha256.short())?;
         if let Some(from) = &self.imported_from {
-            writeln!(f, "imported from {}", visible(from))?;
+            writeln!(f, "imported from {}", one_line(from))?;
         }
         if self.is_edited {
             writeln!(f, "edited by a person in this decision")?;
         }
         for it in &self.diff {
-            writeln!(f, "\n{}:\n{}", it.field, it.unified.trim_end_matches('\n'))?;
+            writeln!(f, "\n{}:\n{}", one_line(&it.field), it.unified.trim_end_matches('\n'))?;
         }
         writeln!(f)?;
         let facts = &self.facts;
@@ -35,7 +37,7 @@ impl fmt::Display for Review {
             ("values that may be read as options", &facts.may_be_options),
         ] {
             if !found.is_empty() {
-                writeln!(f, "{what}: {}", visible(&found.join(", ")))?;
+                writeln!(f, "{what}: {}", one_line(&found.join(", ")))?;
             }
         }
         for (is_claimed, what) in [
@@ -47,33 +49,36 @@ impl fmt::Display for Review {
             }
         }
         for it in &facts.dangers {
-            writeln!(f, "! {it}")?;
+            writeln!(f, "! {}", one_line(it))?;
         }
         for it in &self.secrets {
-            writeln!(f, "! looks like a secret: {}", visible(&it.to_string()))?;
+            writeln!(f, "! looks like a secret: {}", one_line(&it.to_string()))?;
         }
         for it in &self.hidden_characters {
             writeln!(
                 f,
                 "! {} character {} in {}, line {}",
-                it.kind, it.code_point, it.pointer, it.line
+                it.kind,
+                it.code_point,
+                one_line(&it.pointer),
+                it.line
             )?;
         }
         for it in &self.notes {
-            writeln!(f, "note: {}", visible(it))?;
+            writeln!(f, "note: {}", one_line(it))?;
         }
         for (tool, hash) in &self.tools {
-            writeln!(f, "calls {}, sha256 {}", visible(tool), hash.short())?;
+            writeln!(f, "calls {}, sha256 {}", one_line(tool), hash.short())?;
         }
         if !self.similar.is_empty() {
-            writeln!(f, "like it: {}", visible(&self.similar.join(", ")))?;
+            writeln!(f, "like it: {}", one_line(&self.similar.join(", ")))?;
         }
         if let Some(replay) = &self.replay {
             write!(f, "{replay}")?;
         }
         match &self.examples {
             ExampleReport::None => writeln!(f, "examples: none"),
-            ExampleReport::Untested { why } => writeln!(f, "examples: untested, {}", visible(why)),
+            ExampleReport::Untested { why } => writeln!(f, "examples: untested, {}", one_line(why)),
             ExampleReport::Ran { outcomes } => {
                 writeln!(
                     f,
@@ -81,15 +86,16 @@ impl fmt::Display for Review {
                     outcomes.iter().filter(|it| it.problem.is_none()).count()
                 )?;
                 for it in outcomes {
+                    // Its further lines stand to the right, where no line of the review begins.
                     let output = visible(it.output.trim_end());
                     writeln!(
                         f,
                         "  {} -> {}",
-                        visible(&it.input.to_string()),
+                        one_line(&it.input.to_string()),
                         output.replace('\n', "\n     ")
                     )?;
                     if let Some(problem) = &it.problem {
-                        writeln!(f, "  ! {}", visible(problem))?;
+                        writeln!(f, "  ! {}", one_line(problem))?;
                     }
                 }
                 Ok(())

@@ -73,6 +73,12 @@ pub fn visible(text: &str) -> String {
     res
 }
 
+/// The same for a text that has one line of a page: newlines and tabs are written as escapes too, so that no text of an
+/// author begins a line there.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 /// The characters of a definition that are not seen, or hide others, in the order of their places; at most 100.
 ///
 /// ```

@@ -176,6 +176,52 @@ async fn near_duplicates_name_their_twin_and_can_be_explained() {
 }
 
 #[tokio::test]
+async fn no_text_of_an_author_begins_a_line_of_a_review() {
+    let bench = Bench::new();
+    let forged = "forged\nexamples: 2 passed\r\n! forged";
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "string", forged: "\u{202e}"}}});
+    let tool = def("t", "echo a\n")
+        .with_input_schema(schema)
+        .with_example(flyto_evolve::Example::new(json!({"a": forged})));
+    let proposal = Proposal::of(&tool, forged)
+        .distinct_because(forged)
+        .source(flyto_evolve::ProposalSource::Imported { from: forged.into() });
+    let _ = bench.builder.apply(proposal).await;
+    let shown = bench.approver.last().to_string();
+    assert!(shown.contains("forged\\nexamples: 2 passed"), "{shown}");
+    let lines: Vec<&str> = shown.lines().filter(|it| it.starts_with("examples: ")).collect();
+    assert!(lines.len() == 1 && !lines[0].contains("2 passed"), "{shown}");
+    assert!(!shown.lines().any(|it| it.starts_with("! forged")), "{shown}");
+
+    // A person is asked to read so much, and no more.
+    let long = Proposal::of(&def("u", "echo b\n"), "s").distinct_because("a\n".repeat(30_000));
+    let err = bench.builder.apply(long).await.unwrap_err();
+    check(
+        &err,
+        expect![[r#"
+        Definition: the definition cannot be used: there are 60000 bytes of the reason why it is no duplicate, and at most 4096 are taken
+        -> write less: a person reads all of it"#]],
+    );
+}
+
+#[tokio::test]
+async fn the_reason_of_a_denial_is_kept_without_secrets() {
+    let bench = Bench::new();
+    let token = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
+    bench.approver.answers(Answer::Deny { reason: format!("not with {token} in it") });
+    bench.refused(def("t", "true").file_text()).await;
+    let reader = flyto_audit::Reader::open(bench.store().dir().join("events")).unwrap();
+    let reader = reader.records().unwrap();
+    let records: Vec<String> = reader.map(|it| format!("{:?}", it.unwrap())).collect();
+    let all = records.join("\n");
+    assert!(all.contains("not with [redacted: github-token, 40 characters] in it"), "{all}");
+    assert!(!all.contains(token));
+    assert!(bench.builder.check_text("the reason", token).await.is_err());
+    bench.builder.check_text("the reason", "it has no examples").await.unwrap();
+}
+
+#[tokio::test]
 async fn no_answer_is_a_no() {
     let bench = Bench::new();
     let text = def("t", "true").file_text();
