@@ -186,6 +186,34 @@ fn a_tool_lives_from_the_terminal() {
 }
 
 #[test]
+fn an_id_shows_the_text_that_it_approves() {
+    let place = Place::new();
+    let evil = definition("evil", "echo evil\n");
+    let id = place.staged(&evil, &[]);
+    place.told(&["deny", &id]);
+
+    // A tool with the name of an id is refused as a proposal, and so is one that was made by hand.
+    place.write("proposal.json", &definition(&id, "echo good\n"));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    assert!(ran.stderr().contains("as the id of a proposal does"), "{}", ran.shown());
+
+    // One that a store of an earlier release has does not stand before the text that waits.
+    place.approved(&definition("good", "echo good\n"), &[]);
+    let tools = place.path().join("tools");
+    for dir in ["tools", "history"] {
+        let end = if dir == "tools" { ".json" } else { "" };
+        let dir = tools.join(dir);
+        std::fs::rename(dir.join(format!("good{end}")), dir.join(format!("{id}{end}"))).unwrap();
+    }
+    assert_eq!(place.staged(&evil, &[]), id);
+    let shown = place.evolve(&["show", &id]).stdout();
+    assert!(shown.contains("+echo evil"), "{shown}");
+    place.told(&["approve", "--yes", &id]);
+    assert_eq!(place.output(&["evil", "text=a"]), "evil\n");
+}
+
+#[test]
 fn a_person_says_that_a_text_is_no_secret() {
     let place = Place::new();
     let text = |token: &str| definition("t", &format!("echo '{token}'\n"));
@@ -199,12 +227,17 @@ fn a_person_says_that_a_text_is_no_secret() {
     assert_eq!(place.evolve(&["acknowledge", "x", "--rule", "r", "--reason", "r"]).code, Some(2));
     assert_eq!(place.told(&words)["rule"], "github-token");
     assert_eq!(place.approved(&text(TOKEN), &[]), 1);
-    // Another one in the same place is one still.
+    // Another one in the same place is one still, and so is one in a reason.
     let other = TOKEN.replace("e42F", "e43F");
     place.write("proposal.json", &text(&other));
     let ran = place.evolve(&["propose", "proposal.json", "--base", "1"]);
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let mut words = words;
+    *words.last_mut().unwrap() = &other;
+    let ran = place.evolve(&words);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
     let kept = std::fs::read_to_string(place.path().join("tools/acks.json")).unwrap();
+    assert!(!kept.contains(&other));
     assert!(kept.contains("an example") && kept.contains("ada") && !kept.contains(TOKEN), "{kept}");
 }
 
@@ -441,8 +474,19 @@ fn agents_propose_through_the_same_gates() {
     assert_eq!(ran.code, Some(1), "{}", ran.shown());
     assert!(ran.stdout().contains("what to do: ") && !holds(&bytes_below(place.path()), TOKEN));
 
+    // A job reads its input from a file, which has no secret once its call is under way.
+    let words = ["call", "create_tool", "--background", "--json", &bad.to_string()];
+    let ran = place.evolving(&words).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let ran = place.evolving(&["jobs", "result", ran.stdout().trim(), "--wait"]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(!holds(&bytes_below(place.path()), TOKEN));
+
     let list = place.told(&["list"]);
     let id = list["pending"][0]["id"].as_str().unwrap();
+    let ran = place.evolve(&["deny", id, "--reason", &format!("it has {TOKEN}")]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(!holds(&bytes_below(place.path()), TOKEN));
     assert!(list["pending"][0]["proposed_by"].as_str().unwrap().starts_with("session "));
     place.told(&["approve", "--yes", id]);
     assert_eq!(place.output(&["hello"]), "hello\n");

@@ -3,7 +3,7 @@
 use flyto_evolve::Replay;
 use serde::Serialize;
 
-use super::decide::{changed, working};
+use super::decide::{changed, check_reason, working};
 use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
 use crate::evolve::{failed, person, refused};
@@ -157,6 +157,7 @@ pub(super) fn acknowledge(args: &Acknowledge, session: &Session) -> Result<Exit,
         Stop::usage(format!("{fingerprint:?} is no fingerprint: {}", chain(&err)))
             .with_help("the refusal of the proposal names it")
     })?;
+    check_reason(reason, session)?;
     let (store, by) = (session.evolve_store()?, person(session.env()));
     store.acknowledge(parsed, rule, &by, reason).map_err(failed)?;
     let screen = session.screen;

@@ -143,7 +143,7 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
-    fn id(&self) -> &str {
+    pub(super) fn id(&self) -> &str {
         match self {
             Self::Proposal(id) | Self::File { id, .. } | Self::Composite { id, .. } => id,
         }
@@ -242,6 +242,9 @@ fn again(name: &str, store: &Store, session: &Session) -> Result<Proposal, Stop>
 pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let waiting = Waiting::find(&store, &args.name)?;
+    if let Some(reason) = &args.reason {
+        check_reason(reason, session)?;
+    }
     let id = waiting.id();
     let text = match &waiting {
         Waiting::Composite { name, .. } => {
@@ -271,6 +274,20 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
         false => screen.answer(text)?,
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses a reason with a secret in it: it is kept in the log of events.
+pub(super) fn check_reason(reason: &str, session: &Session) -> Result<(), Stop> {
+    let loaded = super::load(session)?;
+    let builder = &super::joined(&loaded)?.builder;
+    match working()?.block_on(builder.check_text("the reason", reason)) {
+        Err(Refusal::Secret { findings }) => {
+            let found: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            let what = format!("the reason has what looks like a secret: {}", found.join("; "));
+            Err(Stop::new(Why::Refused, tame(&what)).with_help("write it without the secret"))
+        }
+        other => other.map_err(refused),
+    }
 }
 
 /// What a person would be shown of what waits.

@@ -31,10 +31,11 @@ struct Proposed<'a> {
 pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let screen = session.screen;
-    let is_tool = matches!(store.last(&args.name), Ok(Some(_)));
-    if !is_tool
-        && args.version.is_none()
+    // An id shows the text that `approve` takes under it, whatever tools are there; a name shows the tool first.
+    let is_tool = || matches!(store.last(&args.name), Ok(Some(_)));
+    if args.version.is_none()
         && let Ok(waiting) = Waiting::find(&store, &args.name)
+        && (waiting.id() == args.name || !is_tool())
     {
         let review = review(&waiting, session)?;
         if screen.is_json() {
