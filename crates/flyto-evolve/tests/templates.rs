@@ -33,6 +33,8 @@ const PIECES: &[&str] = &[
     "echo ", "printf '%s' ", "printf ", "cat ", "true ", "[ ", " ]", "test ", "[[ ", " ]]", "-n ", "-v ", "-eq ", " = ", " -a ", "((", "))", "$((", "$[",
     "if ", "; then ", "; fi", "for i in ", "for ", "; do ", "; done", "while false; do ", "case ", " in ", ";; esac", "function f ", "f() ",
     "A=", "A+=", "a[", "]=", "eval ", "let ", "declare ", "export ", "read ", "unset ", "source ", ". ", "command ", "builtin ", "exec ",
+    "bash ", "sh ", "bash -s ", "sh - ", "\"$E\" ", "E=eval;", "$f ", "\"$f\" ", "alias ls=eval;", "for f in ", "read -r f ", "read PATH ", "PATH=$f ",
+    "python3 ", "xargs -I{} ", "hash -p /bin/sh x;", "x ", "/dev/stdin ", "bash -c '$1' _ ", "bash -c 'bash' ", "${f@P}", "[ $f ", "| sh", "<<< {{.x}}",
     "bash -c ", "sh -c ", "env ", "env A=1 ", "xargs ", "nice -n 5 ", "timeout 1 ", "nohup ", "time ", "coproc ", "awk ", "sed ", "find . -exec ",
     "python3 -c ", "perl -e ", "'echo \"$1\"' _ ", "--", " -- ", "$'", "$\"", "~", "*", "?", "@(", "{a,b}", "wait ", "trap ", "set ", "local ",
 ];

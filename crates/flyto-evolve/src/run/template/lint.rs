@@ -1,110 +1,54 @@
-//! Places in which bash, or a program that it starts, would run a value.
+//! Places in which bash itself would run a value: closed rules, which each command of a text with a placeholder keeps.
 //!
-//! What bash itself would run is a closed rule. What programs do with their words is help for authors and no promise: the
-//! tables are short, a list of programs is never finished, and a person reads each command.
+//! A value reaches a command as a word, on its input, and through variables that the text sets (`for`, `read`, `mapfile`,
+//! `printf -v`, an assignment). So each rule asks what is written in the text, and not where a value went:
 //!
-//! The closed part: a value is no program and stands behind no word that may be empty; it is in no assignment, for those
-//! decide where programs are found; it names no variable, for bash calculates what stands between the brackets of a name; it
-//! is no word of `eval` and its kin.
+//! 1. A program is a plain word that is wholly written here: no expansion, no pattern, nothing below `/proc` or `/dev`.
+//! 2. What evaluates text is not used: `eval`, `trap`, `alias`, `let`, `declare`, functions, `coproc` and their kin. The
+//!    parser refuses arithmetic, indexes, and expansions that calculate or look a name up.
+//! 3. A variable that gets what is known at run time only has a name of lower-case letters, so that it is none that the
+//!    shell, the loader or a program reads, as `PATH` and `BASH_ENV` are.
+//! 4. Names of variables, options of `set`, and operators of `test` and `[[` are written here.
+//! 5. A shell, or one of a short table of interpreters, has its code in its words and reads none from its input. That code
+//!    is written here, and read by these same rules where it is a shell's. A file of code is run only where the text
+//!    writes no file.
 //!
-//! The order in which a command is looked at:
-//!
-//! 1. Reserved words and assignments in front are passed over; a value in the place of a variable's
-//!    name is refused.
-//! 2. The program must be known when the command is proposed: a value in its place would choose
-//!    what runs.
-//! 3. A program that evaluates its words takes no value at all. One that runs another program is
-//!    looked through to that one. An interpreter takes values behind its code, as arguments.
-//! 4. For every other program, values are arguments. Words such as `-exec`, and shells among the
-//!    words, begin a command of their own.
-//!
-//! Programs are known by their base name without a version, so `/usr/bin/python3.12` is `python`.
+//! What another program does with its words and its input is its own matter; see [`programs`](super::programs).
 
-use super::{TemplateFault, parse::Word};
+use super::{
+    TemplateFault,
+    parse::{UNKNOWN, Word},
+    programs,
+};
 
 /// Reserved words of bash that a command may follow.
 const KEYWORDS: &[&str] =
     &["!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "time"];
 
-/// Any of their words may be run, or names a variable, whose index bash calculates.
-const EVALUATES: &[&str] = &[
-    "eval",
-    "source",
-    ".",
-    "trap",
-    "let",
-    "declare",
-    "typeset",
-    "local",
-    "export",
-    "readonly",
-    "unset",
-    "read",
-    "alias",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "wait",
-    "hash",
-    "enable",
-    "complete",
-    "compgen",
-    "bind",
-    "fc",
-    "coproc",
-    "jobs",
-    "function",
-    "set",
-    "shopt",
-    "ssh",
-    "parallel",
-    "watch",
-    "su",
-    "runuser",
-    "script",
-    "expect",
-    "osascript",
-    "make",
-    "gmake",
+/// What runs text that is made at run time, reads commands from its input, or changes what a word means.
+#[rustfmt::skip]
+const NEVER: &[&str] = &[
+    "eval", "trap", "alias", "unalias", "let", "declare", "typeset", "local", "coproc", "function", "hash", "enable", "complete",
+    "compgen", "compopt", "bind", "fc", "getopts", "jobs", "su", "runuser", "script", "ssh", "parallel", "expect", "at", "batch",
+];
+
+/// What evaluates one of its words: each is written here.
+#[rustfmt::skip]
+const FIXED: &[&str] = &[
+    "export", "readonly", "unset", "wait", "read", "mapfile", "readarray", "set", "shopt", "watch", "osascript", "make", "gmake",
     "npx",
 ];
 
-/// Programs that run the one that their words name: options with a value of its own, and how many operands come first.
-#[rustfmt::skip]
-const WRAPPERS: &[(&[&str], &str, usize)] = &[
-    (&["sudo"], "CDghpRrTtUu", 0),
-    (&["doas"], "Cu", 0),
-    (&["env", "genv"], "uCS", 0),
-    (&["nice", "gnice", "ionice"], "ncpPu", 0),
-    (&["timeout", "gtimeout"], "ks", 1),
-    (&["chroot"], "", 1),
-    (&["taskset", "chrt", "flock"], "pTPDwEc", 1),
-    (&["nohup", "setsid", "command", "builtin", "busybox", "toybox", "exec"], "a", 0),
-    (&["stdbuf", "gstdbuf"], "ioe", 0),
-    (&["time"], "fo", 0),
-    (&["xargs", "gxargs"], "adEILnPs", 0),
-    (&["strace", "ltrace"], "eopsuabEIOPSX", 0),
-];
-
-/// Programs whose first operand is code or a file of it, unless an option has it: options with code, and further options
-/// with a value of their own.
-#[rustfmt::skip]
-const INTERPRETERS: &[(&[&str], &str, &str)] = &[
-    (&["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "pwsh"], "c", "oO"),
-    (&["python", "pypy", "ipython"], "c", "WXm"),
-    (&["perl", "ruby", "jruby", "elixir", "groovy", "scala", "julia"], "eE", "IrL"),
-    (&["node", "nodejs", "bun", "deno"], "ep", "rC"),
-    (&["php"], "rBRE", "dcz"),
-    (&["lua", "luajit", "R", "Rscript"], "e", "l"),
-    (&["awk", "gawk", "mawk", "nawk", "original-awk"], "ef", "Fvi"),
-    (&["sed", "gsed"], "ef", "l"),
-    (&["git"], "c", "C"),
-    (&["printf"], "v", ""),
-    (&["jq", "yq"], "f", ""),
-];
-
-/// Other programs with options whose value is a program that runs.
-const WITH_PROGRAMS: &[(&str, char, &[&str])] = &[("rsync", 'e', &["--rsh", "--rsync-path"])];
+/// What the commands of a text do together.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// How deep code stands in code.
+    pub(super) depth: usize,
+    /// Where the text has a file of code run.
+    pub(super) runs_file: Option<TemplateFault>,
+    /// Whether bash writes a file.
+    pub(super) writes: bool,
+}
 
 type Res<T> = Result<T, TemplateFault>;
 
@@ -114,17 +58,20 @@ pub(super) fn is_keyword(raw: &str) -> bool {
 }
 
 /// Looks at one simple command, or at the beginning of a compound one.
-pub(super) fn check(words: &[Word]) -> Res<()> {
+pub(super) fn check(words: &[Word], seen: &mut Seen) -> Res<()> {
     let mut words = words;
     while let [first, rest @ ..] = words {
         match first.raw.as_str() {
             "for" | "select" => {
-                return rest.first().map_or(Ok(()), |it| refuse(it, "where a variable is named"));
+                rest.first().map_or(Ok(()), variable)?;
+                // Without `in`, the commands of the loop would be taken for its words.
+                return match rest.get(1) {
+                    Some(it) if it.raw != "in" => Err(at(it, "stands where `in` is expected")),
+                    _ => Ok(()),
+                };
             }
             "case" => return rest.iter().try_for_each(|it| refuse(it, "in a `case`")),
-            "[[" => {
-                return rest.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"));
-            }
+            "[[" => return double_brackets(first, rest),
             "time" => {
                 // Its options stand in front of the command.
                 let n_options =
@@ -133,221 +80,253 @@ pub(super) fn check(words: &[Word]) -> Res<()> {
                 continue;
             }
             raw if is_keyword(raw) => {}
-            raw if is_assignment(raw) => refuse(first, "in an assignment")?,
-            _ => return program(first, rest),
+            raw if is_assignment(raw) => assignment(first)?,
+            _ => return program(first, rest, Input::Own, seen),
         }
         words = rest;
     }
     Ok(())
 }
 
+/// Whether further words of a command come from the input of the program that starts it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Input {
+    Own,
+    /// As `xargs` has it.
+    Words,
+}
+
+/// Looks at a program and its words.
+pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
+    let path = fixed(program, "in the place of the program")?;
+    let is_plain = |it: char| it.is_alphanumeric() || "_./-+@%,:".contains(it);
+    let is_named = path == "[" || path.chars().all(is_plain);
+    if path.is_empty() || path.starts_with(['-', '+']) || !is_named {
+        args.iter().try_for_each(|it| refuse(it, "behind a word that is no program"))?;
+        return Err(at(program, "is not the plain name of a program"));
+    }
+    if is_device(path) {
+        return Err(at(program, "is another program each time"));
+    }
+    let name = base_name(path);
+    if NEVER.contains(&name) {
+        let place = format!("behind `{name}`");
+        args.iter().try_for_each(|it| refuse(it, &place))?;
+        return Err(at(
+            program,
+            "runs text that is made at run time, or changes what a name means",
+        ));
+    }
+    if matches!(name, "." | "source") {
+        let place = format!("behind `{name}`");
+        args.iter().try_for_each(|it| refuse(it, &place))?;
+        let Some(file) = args.first() else { return Ok(()) };
+        return file_of_code(fixed(file, &place)?, file, seen);
+    }
+    if FIXED.contains(&name) {
+        let place = format!("behind `{name}`");
+        if input == Input::Words {
+            return Err(at(program, "gets words from the input"));
+        }
+        return args.iter().try_for_each(|it| fixed_word(name, it, &place));
+    }
+    match name {
+        "[" | "test" => condition(args),
+        "printf" => printf(program, args, input),
+        _ => programs::arguments(name, program, args, input, seen),
+    }
+}
+
+/// The name of a program without its directory and its version.
+pub(super) fn base_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    if plain.is_empty() { name } else { plain }
+}
+
+/// Whether a path may lead to a stream or to another program: below `/proc` and `/dev`, also by a relative way.
+pub(super) fn is_device(path: &str) -> bool {
+    path.split('/').any(|it| matches!(it, "proc" | "dev" | "fd"))
+}
+
+/// A file whose content is run. It must not be what the text itself writes.
+pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> {
+    if path.is_empty() || path == "-" || is_device(path) {
+        return Err(at(word, "has the input run, which holds the values"));
+    }
+    seen.runs_file.get_or_insert_with(|| {
+        at(word, "is a file that is run, and the text writes files, which may be that one")
+    });
+    Ok(())
+}
+
+/// One word of what evaluates its words.
+fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
+    let text = fixed(word, place)?;
+    match name {
+        "set" => {
+            let is_option = |it: &str| !it.is_empty() && it.chars().all(|it| "euxfo".contains(it));
+            let is_known = text.strip_prefix(['-', '+']).is_some_and(is_option)
+                || programs::SHELL_OPTIONS.contains(&text);
+            if is_known { Ok(()) } else { Err(at(word, "is no option of `set` that is read here")) }
+        }
+        "shopt" if text == "expand_aliases" => Err(at(word, "changes what a name means")),
+        "read" | "mapfile" | "readarray" | "wait" => {
+            let is_option = text.strip_prefix('-').is_some_and(|it| {
+                it == "N" || it.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+            });
+            let is_value = !text.contains(|it: char| it.is_alphabetic() || it == '[');
+            if is_option || is_value { Ok(()) } else { variable(word) }
+        }
+        "export" | "readonly" | "unset" if text.split('=').next().unwrap_or(text).contains('[') => {
+            Err(at(word, "has an index, which bash calculates"))
+        }
+        "make" | "gmake" if is_device(text) || (text.ends_with('-') && text != "--") => {
+            Err(at(word, "has the input run, which holds the values"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A variable that gets what is known at run time only.
+fn variable(word: &Word) -> Res<()> {
+    let name = fixed(word, "where a variable is named")?;
+    if is_own_name(name) { Ok(()) } else { Err(not_own(word)) }
+}
+
+/// Whether the name is that of a variable which only this text reads.
+fn is_own_name(name: &str) -> bool {
+    name.starts_with(|it: char| it == '_' || it.is_ascii_lowercase())
+        && name.chars().all(|it| it == '_' || it.is_ascii_lowercase() || it.is_ascii_digit())
+}
+
+fn not_own(word: &Word) -> TemplateFault {
+    at(
+        word,
+        "gets what is known at run time only: name it in lower-case letters, as no variable is named that programs read",
+    )
+}
+
 /// `A=1`, `A+=1` and `A[i]=1`.
-fn is_assignment(raw: &str) -> bool {
+pub(super) fn is_assignment(raw: &str) -> bool {
     let rest = raw.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
     let is_name = rest.len() < raw.len() && !raw.starts_with(|c: char| c.is_ascii_digit());
     is_name && (rest.starts_with(['=', '[']) || rest.starts_with("+="))
 }
 
+/// An assignment: of a fixed text to any variable, and of any other to one of this text's own.
+pub(super) fn assignment(word: &Word) -> Res<()> {
+    refuse(word, "in an assignment")?;
+    let name = word.text.split('=').next().unwrap_or_default();
+    if name.contains('[') {
+        return Err(at(word, "has an index, which bash calculates"));
+    }
+    let is_fixed = !word.text.contains(UNKNOWN);
+    if is_fixed || is_own_name(name.trim_end_matches('+')) { Ok(()) } else { Err(not_own(word)) }
+}
+
 /// Refuses any value in a word.
-fn refuse(word: &Word, place: &str) -> Res<()> {
+pub(super) fn refuse(word: &Word, place: &str) -> Res<()> {
     match word.values.first() {
         Some(name) => Err(TemplateFault::code(word.start, name, place)),
         None => Ok(()),
     }
 }
 
-/// Looks at a program and its words.
-fn program(program: &Word, args: &[Word]) -> Res<()> {
-    refuse(program, "in the place of the program")?;
-    let is_odd = program.fixed().is_some_and(|it| it.starts_with(['-', '+']));
-    if !program.is_certain || is_odd {
-        let place = "behind a word that may be empty, or is no program";
-        args.iter().try_for_each(|it| refuse(it, place))?;
-    }
-    arguments(base_name(program.fixed().unwrap_or_default()), args)
+/// What a word means, which must be written here.
+pub(super) fn fixed<'a>(word: &'a Word, place: &str) -> Res<&'a str> {
+    refuse(word, place)?;
+    let why = || at(word, &format!("stands {place}, and what it is shows at run time only"));
+    word.fixed().ok_or_else(why)
 }
 
-/// The name of a program without its directory and its version.
-fn base_name(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    if plain.is_empty() { name } else { plain }
+/// A fault of a word.
+pub(super) fn at(word: &Word, what: &str) -> TemplateFault {
+    /// How much of a word is told, in bytes.
+    const MAX_SHOWN_BYTES: usize = 60;
+    let end = word.raw.floor_char_boundary(MAX_SHOWN_BYTES);
+    let more = if end < word.raw.len() { "…" } else { "" };
+    TemplateFault::new(word.start, format!("`{}{more}` {what}", &word.raw[..end]))
 }
 
-/// Looks at the words behind a program of that name.
-fn arguments(name: &str, args: &[Word]) -> Res<()> {
-    if args.iter().all(|it| it.values.is_empty()) {
-        return Ok(());
+/// `[[` calculates with the operands of `-eq` and its kin, and with the index of a name.
+fn double_brackets(first: &Word, args: &[Word]) -> Res<()> {
+    args.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"))?;
+    const CALCULATE: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+    if let Some(word) = args.iter().find(|it| CALCULATE.contains(&it.raw.as_str())) {
+        return Err(at(word, "calculates within `[[`: write `[`"));
     }
-    if EVALUATES.contains(&name) {
-        let place = format!("behind `{name}`");
-        return args.iter().try_for_each(|it| refuse(it, &place));
+    match args.last() {
+        Some(last) if last.raw == "]]" => Ok(()),
+        _ => Err(at(first, "with `&&` or `||` in it is not read here")),
     }
-    if name == "[" || name == "test" {
-        return condition(args);
-    }
-    if let Some((_, valued, n_operands)) = WRAPPERS.iter().find(|it| it.0.contains(&name)) {
-        return wrapped(name, valued, *n_operands, args);
-    }
-    if let Some((_, code, valued)) = INTERPRETERS.iter().find(|it| it.0.contains(&name)) {
-        return interpreted(name, code, valued, args);
-    }
-    if let Some((_, letter, long)) = WITH_PROGRAMS.iter().find(|it| it.0 == name) {
-        return with_programs(name, *letter, long, args);
-    }
-    others(args)
-}
-
-/// A program with options whose value is a program: in the word of the option, else in the next one.
-fn with_programs(name: &str, letter: char, long: &[&str], args: &[Word]) -> Res<()> {
-    let place = format!("where `{name}` looks for a program");
-    for (at, word) in args.iter().enumerate() {
-        let text = word.text.as_str();
-        if text == "--" {
-            break;
-        }
-        let is_long = long.iter().any(|it| text.starts_with(it));
-        let is_short = text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
-        if is_long || is_short {
-            refuse(word, &place)?;
-            args.get(at + 1).map_or(Ok(()), |it| refuse(it, &place))?;
-        }
-    }
-    Ok(())
-}
-
-/// Programs that are in no table: some run others, which their words name.
-///
-/// A program that runs what its words name is found by the options that are common for that; what
-/// follows is looked at as a command.
-fn others(args: &[Word]) -> Res<()> {
-    for (at, word) in args.iter().enumerate() {
-        let Some(fixed) = word.fixed() else { continue };
-        if matches!(fixed, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec")
-            && let Some((first, rest)) = args.get(at + 1..).and_then(<[Word]>::split_first)
-        {
-            program(first, rest)?;
-        }
-        // A shell among the words, as in `docker exec c sh -c …`.
-        let name = base_name(fixed);
-        if let Some((_, code, valued)) = INTERPRETERS[..5].iter().find(|it| it.0.contains(&name)) {
-            interpreted(name, code, valued, &args[at + 1..])?;
-        }
-    }
-    Ok(())
 }
 
 /// `test` takes a value for an operator where none is fixed.
 ///
 /// `test a = b` reads its words by their number, and a value such as `-v` beside no fixed operator
-/// would be one. So a value stands beside an operator, or is the only word.
+/// would be one. So a value stands beside an operator, or is the only word, and no word becomes several.
 fn condition(args: &[Word]) -> Res<()> {
     let is_operator = |it: Option<&Word>| {
         let fixed = it.and_then(Word::fixed);
         fixed.is_some_and(|it| it.starts_with('-') || matches!(it, "=" | "==" | "!=" | "<" | ">"))
     };
     let is_end = |it: Option<&Word>| it.is_none_or(|it| it.fixed() == Some("]"));
-    for (at, word) in args.iter().enumerate().filter(|(_, it)| !it.values.is_empty()) {
-        let before = at.checked_sub(1).and_then(|it| args.get(it));
-        let after = args.get(at + 1);
+    let place = "where `test` looks for an operator or a variable";
+    for (index, word) in args.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|it| args.get(it));
+        let after = args.get(index + 1);
         let names_variable =
             before.and_then(Word::fixed).is_some_and(|it| it == "-v" || it == "-R");
+        if names_variable {
+            let name = fixed(word, place)?;
+            if !name.chars().all(|it| it == '_' || it.is_ascii_alphanumeric()) {
+                return Err(at(word, "has an index, which bash calculates"));
+            }
+        }
+        if word.is_split {
+            return Err(at(word, "may become several words: put it in double quotes"));
+        }
+        if word.fixed().is_some() {
+            continue;
+        }
         let is_only = before.is_none() && is_end(after);
-        if names_variable || !(is_operator(before) || is_operator(after) || is_only) {
-            refuse(word, "where `test` looks for an operator or a variable")?;
+        if !(is_operator(before) || is_operator(after) || is_only) {
+            fixed(word, place)?;
         }
     }
     Ok(())
 }
 
-/// A program that runs the one that its words name.
-///
-/// Options of the wrapper come first, those in `valued` with a value in the next word, then
-/// `n_operands` words of its own, as the time of `timeout`. What follows is the program that runs,
-/// and is looked at as one. No value may stand before it, since it could take the place of an
-/// option.
-fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()> {
-    let place = format!("where `{name}` looks for the program");
-    let mut n_left = n_operands;
-    let mut is_value = false;
-    // Long options, of which the next word may be the value.
-    let mut n_unsure = 0;
-    for (at, word) in args.iter().enumerate() {
-        refuse(word, &place)?;
-        let text = word.text.as_str();
-        if std::mem::take(&mut is_value) {
-            continue;
-        }
-        if let Some(letters) = text.strip_prefix('-') {
-            let is_long = letters.starts_with('-');
-            n_unsure += usize::from(is_long && letters.len() > 1 && !letters.contains('='));
-            is_value = !is_long && letters.ends_with(|it| valued.contains(it));
-        } else if is_assignment(&word.raw) {
-            // `env A=1 prog`.
-        } else if n_left > 0 {
-            n_left -= 1;
+/// `printf` sets a variable by `-v`, and takes its format for options where that begins with a dash.
+fn printf(program: &Word, args: &[Word], input: Input) -> Res<()> {
+    let place = "where `printf` looks for code";
+    let mut args = args;
+    if let [first, rest @ ..] = args
+        && first.text.starts_with("-v")
+    {
+        let option = fixed(first, place)?;
+        if option == "-v" {
+            rest.first().map_or(Ok(()), variable)?;
+            args = rest.get(1..).unwrap_or_default();
         } else {
-            // Each word that may be the program is looked at as one.
-            let last = (at + n_unsure).min(args.len() - 1);
-            return (at..=last).try_for_each(|it| program(&args[it], &args[it + 1..]));
+            if !is_own_name(&option[2..]) {
+                return Err(not_own(first));
+            }
+            args = rest;
         }
     }
-    Ok(())
-}
-
-/// An interpreter: its code is fixed, and stands in front of the values.
-///
-/// `code` is the option behind which code stands, and `valued` are the letters of options with a
-/// value. Behind the code, words are arguments of it, which is where values belong; before it, a
-/// value could be an option that takes code.
-fn interpreted(name: &str, code: &str, valued: &str, args: &[Word]) -> Res<()> {
-    let place = format!("where `{name}` looks for code");
-    let is_shell = name.ends_with("sh");
-    // Behind the code of these, everything is an argument.
-    let ends = is_shell || matches!(name, "python" | "git" | "printf");
-    let (mut has_code, mut takes_code, mut takes_value, mut after_dashes) =
-        (false, false, false, false);
-    for word in args {
-        let text = word.text.as_str();
-        if std::mem::take(&mut takes_code) {
-            refuse(word, &place)?;
-            // A shell reads further options between `-c` and its code.
-            takes_code = is_shell && text.starts_with(['-', '+']);
-            has_code = !takes_code;
-            // `bash -c bash` runs what it reads, which is the input with the values.
-            let inner = base_name(text.trim());
-            if has_code && is_shell && INTERPRETERS[..5].iter().any(|it| it.0.contains(&inner)) {
-                let place = format!("behind `{inner}`, which runs the input");
-                args.iter().try_for_each(|it| refuse(it, &place))?;
-            }
-        } else if std::mem::take(&mut takes_value) {
-            if !(name == "git" && valued == "C") {
-                refuse(word, &place)?;
-            }
-        } else if !after_dashes && text == "--" {
-            after_dashes = true;
-        } else if let Some(letters) =
-            text.strip_prefix(['-', '+']).filter(|_| !after_dashes && text.len() > 1)
-        {
-            refuse(word, &place)?;
-            match letters.strip_prefix('-') {
-                // A long option may have code, or a value, in the next word.
-                Some(long) => takes_code = !long.contains('='),
-                None => {
-                    let at = letters.find(|it| code.contains(it));
-                    takes_code = at.is_some_and(|it| is_shell || it + 1 == letters.len());
-                    has_code |= at.is_some() && !takes_code;
-                    takes_value = at.is_none() && letters.ends_with(|it| valued.contains(it));
-                }
-            }
-            continue;
-        } else if !has_code {
-            refuse(word, &place)?;
-            has_code = true;
-        }
-        if has_code && ends {
-            return Ok(());
-        }
+    if let [first, rest @ ..] = args
+        && first.fixed() == Some("--")
+    {
+        args = rest;
     }
-    Ok(())
+    match args.first() {
+        Some(format) if format.text.starts_with(UNKNOWN) || format.text.starts_with('-') => {
+            fixed(format, place).map(drop)
+        }
+        Some(format) => refuse(format, place),
+        None if input == Input::Words => Err(at(program, "gets its format from the input")),
+        None => Ok(()),
+    }
 }

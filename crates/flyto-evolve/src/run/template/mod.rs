@@ -1,8 +1,9 @@
 //! Commands with placeholders: `{{.name}}` becomes the variable of a parameter, quoted for its context.
 //!
 //! A value is never part of the text that bash reads. [`parse`] reads what of bash's grammar it knows exactly, and
-//! refuses the rest where there are placeholders; [`lint`] refuses a placeholder where bash, or a program that it starts,
-//! would take the value for code. A text without placeholders is not looked at.
+//! refuses the rest where there are placeholders. [`lint`] keeps every command of such a text to closed rules, by which bash
+//! itself runs no value, and a short table of shells and interpreters gets none as code ([`programs`]). What another
+//! program does with its words and its input is its own matter. A text without placeholders is not looked at.
 //!
 //! Where the code argument of a common program is concerned, the tables refuse what those of template tools in a manifest
 //! refuse. They differ on purpose in two points. This text is for bash alone and a person reads it, so operators and
@@ -11,6 +12,7 @@
 
 mod lint;
 mod parse;
+mod programs;
 
 use std::ops::Range;
 
@@ -32,26 +34,38 @@ pub(crate) struct TemplateFault {
     pub(crate) at: usize,
     pub(crate) what: String,
     pub(crate) help: String,
+    /// The parameter whose value would be code, where it is one.
+    parameter: Option<String>,
 }
 
 impl TemplateFault {
     fn new(at: usize, what: impl Into<String>) -> Self {
-        let help =
-            "make it a tool of the type \"script\", which reads \"$TOOL_INPUT_NAME\"".to_owned();
-        Self { at, what: what.into(), help }
+        Self { at, what: what.into(), help: script("TOOL_INPUT_NAME"), parameter: None }
     }
 
     /// A placeholder where its value would be code; `place` follows the word "stands".
     fn code(at: usize, name: &str, place: &str) -> Self {
-        let help = format!(
-            "hand the value over as an argument, as in `bash -c '… \"$1\"' _ {{{{.{name}}}}}`, where it is \"$1\""
-        );
+        let variable = variable_name(name).unwrap_or_default();
         Self {
             at,
             what: format!("`{{{{.{name}}}}}` stands {place}, so the caller would decide what runs"),
-            help,
+            help: script(&variable),
+            parameter: Some(name.to_owned()),
         }
     }
+
+    /// Says what to write instead of a value, where the fault is one of a value.
+    fn with_help(mut self, help: impl FnOnce(&str) -> String) -> Self {
+        if let Some(parameter) = &self.parameter {
+            self.help = help(parameter);
+        }
+        self
+    }
+}
+
+/// That a script does what a command with placeholders cannot.
+fn script(variable: &str) -> String {
+    format!("make it a script (execution_type \"script\"), which reads \"${variable}\"")
 }
 
 /// A placeholder in a text.
@@ -215,9 +229,164 @@ mod tests {
         ];
         for text in code {
             let found = render(text, |it| matches!(it, "x" | "y"));
-            let fault = found.expect_err(text);
-            assert!(fault.what.contains("so the caller would decide"), "{text}: {}", fault.what);
+            assert!(found.is_err(), "{text}");
         }
+    }
+
+    /// A value gets to a command by its input and by variables as well.
+    #[test]
+    fn a_command_that_could_run_a_value_is_refused() {
+        let ways = [
+            "E=eval; \"$E\" {{.x}}",
+            "E=\"bin/bash -c\"; /usr/$E {{.x}}",
+            "for f in {{.x}}; do $f; done",
+            "for f in {{.x}}; do \"$f\"; done",
+            "read -r a <<< {{.x}}; $a",
+            "read -r PATH <<< {{.x}}; ls",
+            "read -ra PATH <<< {{.x}}; ls",
+            "read -aPATH <<< {{.x}}; ls",
+            "for PATH in {{.x}}; do ls; done",
+            "for f in {{.x}}; do PATH=$f; ls; done",
+            "for f in {{.x}}; do PATH=$f ls; done",
+            "for f in {{.x}}; do env PATH=$f ls; done",
+            "printf -v PATH %s {{.x}}; ls",
+            "printf -vPATH %s {{.x}}; ls",
+            "mapfile -C eval a <<< {{.x}}",
+            "a[0]=1; echo {{.x}}",
+            "bash <<< {{.x}}",
+            "env bash <<< {{.x}}",
+            "(bash) <<< {{.x}}",
+            "printf %s {{.x}} | sh",
+            "printf %s {{.x}} | /bin/sh -",
+            "printf %s {{.x}} | sh /dev/stdin",
+            "printf %s {{.x}} | python3",
+            "printf %s {{.x}} | python3 -",
+            "printf %s {{.x}} | python3 -i x.py",
+            "printf %s {{.x}} | perl",
+            ". <(echo {{.x}})",
+            "source /dev/stdin <<< {{.x}}",
+            "source ./../../dev/stdin <<< {{.x}}",
+            "bash; echo {{.x}}",
+            "sh - ; echo {{.x}}",
+            "bash -s a {{.x}}",
+            "bash -c \"bash -s\" {{.x}}",
+            "bash -c \"cat | sh\" _ {{.x}}",
+            "bash -c '$1' _ {{.x}}",
+            "bash -c 'eval \"$1\"' _ {{.x}}",
+            "bash -c 'bash -c \"\\$1\" _ \"$1\"' _ {{.x}}",
+            "bash -c 'for f do sh; done' _ {{.x}}",
+            "bash -ic 'echo' {{.x}}",
+            "bash -O expand_aliases -c 'ls' {{.x}}",
+            "zsh -c 'echo $1' _ {{.x}}",
+            "shopt -s expand_aliases; alias ls=\"eval\"\nls {{.x}}",
+            "hash -p /bin/sh x; x -c {{.x}}",
+            "git -C . -c alias.z=!sh z -c {{.x}}",
+            "xargs -I{} sh -c {} <<< {{.x}}",
+            "xargs -I % % <<< {{.x}}",
+            "xargs sh -c <<< {{.x}}",
+            "xargs env <<< {{.x}}",
+            "xargs awk <<< {{.x}}",
+            "function ls { sh; }; ls; echo {{.x}}",
+            "coproc bash; echo {{.x}}",
+            "trap 'sh' EXIT; echo {{.x}}",
+            "/bin/ba?h -c {{.x}}",
+            "/bin/{bash,-c} {{.x}}",
+            "{bash,-c} {{.x}}",
+            "bash {-c,} {{.x}}",
+            "~/sh -c {{.x}}",
+            "/proc/self/exe -c {{.x}}",
+            "cd /; proc/self/exe; echo {{.x}}",
+            "i\\\nf bash; then ls; fi; echo {{.x}}",
+            "echo \"$\\\n({{.x}})\"",
+            "(\\\n(a[f]=1)); echo {{.x}}",
+            "for f in {{.x}}; do echo ${f@P}; done",
+            "for f in {{.x}}; do echo ${!f}; done",
+            "for f in {{.x}}; do echo ${PATH:f}; done",
+            "for f in {{.x}}; do echo ${a[f]}; done",
+            "for f in {{.x}}; do : ${PATH:=$f}; done",
+            "for f in {{.x}}; do [[ f -eq 1 ]]; done",
+            "for f in {{.x}}; do [[ a && f -eq 1 ]]; done",
+            "for f in {{.x}}; do [ $f ]; done",
+            "for f in {{.x}}; do test -v \"$f\"; done",
+            "for f in {{.x}}; do test -v 'a[$f]'; done",
+            "for f in {{.x}}; do let n=f; done",
+            "declare -i n; read n <<< {{.x}}",
+            "declare -n r=PATH; read r <<< {{.x}}; ls",
+            "set -k; ls LD_PRELOAD={{.x}}",
+            "sudo -s; echo {{.x}}",
+            "env -S bash; echo {{.x}}",
+            "env --split-string=bash; echo {{.x}}",
+            "flock f -c bash; echo {{.x}}",
+            "parallel <<< {{.x}}",
+            "make -f - <<< {{.x}}",
+            "for f in {{.x}}; do awk \"$f\" a; done",
+            "for f in {{.x}}; do python3 -c \"$f\"; done",
+            "docker exec c sh -c '$1' _ {{.x}}",
+            "echo {{.x}} > a; bash a",
+            "echo {{.x}} >> a; . ./a",
+            "echo {{.x}} > a; bash -c 'python3 a'",
+        ];
+        for text in ways {
+            assert!(render(text, |it| it == "x").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_that_run_no_value_are_taken() {
+        for text in [
+            "cd {{.x}} && ./configure > log 2>&1",
+            "for f in {{.x}}/*; do wc -l \"$f\"; done",
+            "while read -r line; do echo \"$line\"; done < {{.x}}",
+            "set -euo pipefail; git -C {{.x}} log --oneline -n 5 | head -n 3",
+            "LC_ALL=C sort {{.x}} | uniq -c",
+            "n=$(wc -l < {{.x}}); echo \"${n:-0} ${n%.*} ${#n}\"",
+            "[ -f {{.x}} ] && [[ -n $HOME ]] && cat -- {{.x}}",
+            "timeout -k 5 10 nice -n 5 grep -rn -- {{.x}} .",
+            "xargs -0 -n 1 sed -e 's/a/b/' < {{.x}}",
+            "find {{.x}} -name '*.c' -exec wc -l {} \\;",
+            "awk '{ print $1 }' {{.x}} | sed -e 's/a/b/'",
+            "python3 -c 'import sys; print(sys.argv[1])' {{.x}}",
+            "python3 tool.py {{.x}}",
+            ". venv/bin/activate && python3 tool.py {{.x}}",
+            "jq --arg v {{.x}} '.a == $v' file.json",
+            "bash -euo pipefail -c 'sort \"$1\" | head -n \"$2\"' _ {{.x}} {{.y}}",
+            "command -v python3 >/dev/null || exit 1; echo {{.x}}",
+            "curl -sS -X POST --data-raw {{.x}} https://example.org",
+            "grep -c bash f {{.x}}",
+            "printf '%s\\n' {{.x}} | sudo tee /etc/a",
+            "docker exec c sh -c 'wc \"$1\"' _ {{.x}}",
+            "tar -C {{.x}} -czf out.tgz .",
+        ] {
+            let found = render(text, |it| matches!(it, "x" | "y"));
+            assert!(found.is_ok(), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_to_write_instead_is_told_by_program() {
+        let help = |text: &str| render(text, |it| it == "x").expect_err(text).help;
+        expect![[r#"
+            hand the value over as an argument, as in `bash -c '… "$1"' _ {{.x}}`, where it is "$1"
+            have the code read the variable, as in `awk '… ENVIRON["TOOL_INPUT_X"] …'`
+            hand the value over as an argument, as in `python -c '… sys.argv[1] …' {{.x}}`
+            name the value, as in `jq --arg v {{.x}} '… $v …'`
+            make it a script (execution_type "script"), which reads "$TOOL_INPUT_X"
+            make it a script (execution_type "script"), which reads "$TOOL_INPUT_X"
+            make it a script (execution_type "script"), which reads "$TOOL_INPUT_NAME"
+        "#]]
+        .assert_eq(
+            &[
+                "bash -c {{.x}}",
+                "awk {{.x}} f",
+                "python3 -c \"{{.x}}\"",
+                "jq {{.x}} f",
+                "sed s/a/{{.x}}/ f",
+                "command -v {{.x}}",
+                "bash; echo {{.x}}",
+            ]
+            .map(|it| help(it) + "\n")
+            .concat(),
+        );
     }
 
     #[test]

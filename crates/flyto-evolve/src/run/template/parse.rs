@@ -7,8 +7,8 @@
 //! newlines; `if`, `for`, `while` and braces, whose words are commands of their own; subshells, command and process
 //! substitutions; redirections of files and streams, and here-strings; comments.
 //!
-//! Faults are: here-documents, backticks, arithmetic, arrays, functions, `case`, quotes within `${…}`, `$'…'` and `$"…"`. Each
-//! of them has contexts of its own, and a script says the same with `"$TOOL_INPUT_NAME"`.
+//! Faults are: here-documents, backticks, arithmetic, arrays, functions, `case`, quotes within `${…}` and expansions that
+//! calculate or look a name up, `$'…'` and `$"…"`, and a backslash at the end of a line within a word. Each of them has contexts of its own, and a script says the same with `"$TOOL_INPUT_NAME"`.
 //!
 //! | context | what stands in the place of `{{.name}}` |
 //! | --- | --- |
@@ -16,7 +16,11 @@
 //! | double quotes | `${TOOL_INPUT_NAME}` |
 //! | single quotes | `'"$TOOL_INPUT_NAME"'` |
 
-use super::{Placeholder, Rendered, TemplateFault, lint, placeholder_at};
+use super::{
+    Placeholder, Rendered, TemplateFault,
+    lint::{self, Seen},
+    placeholder_at,
+};
 
 /// How deep substitutions may stand in each other.
 const MAX_DEPTH: usize = 16;
@@ -35,22 +39,36 @@ pub(super) struct Word {
     pub(super) values: Vec<String>,
     /// Whether there are quotes or letters of its own, so that it is a word even where all expansions are empty.
     pub(super) is_certain: bool,
+    /// Whether bash may make other words of it: there is an expansion or a pattern without quotes.
+    pub(super) is_split: bool,
     pub(super) start: usize,
     end: usize,
 }
 
 impl Word {
-    /// What it means, where that is known.
+    /// What it means, where that is known: it is one word, and no pattern.
     pub(super) fn fixed(&self) -> Option<&str> {
-        (!self.text.contains(UNKNOWN)).then_some(self.text.as_str())
+        (!self.is_split && !self.text.contains(UNKNOWN)).then_some(self.text.as_str())
     }
 }
 
 /// What the target of a redirection is.
 #[derive(Clone, Copy, PartialEq)]
 enum Redirect {
-    File,
+    /// What is read: a file, or a text.
+    Input,
+    /// A file that is written.
+    Output,
     Stream,
+}
+
+/// Reads the code of a shell that stands in a text. There are no placeholders in it.
+pub(super) fn nested(text: &str, seen: &mut Seen) -> Res<()> {
+    let mut parser = Parser::new(text, &|_| false);
+    parser.seen = std::mem::take(seen);
+    let res = parser.commands(false);
+    *seen = parser.seen;
+    res
 }
 
 pub(super) struct Parser<'a> {
@@ -60,6 +78,7 @@ pub(super) struct Parser<'a> {
     depth: usize,
     out: String,
     may_be_options: Vec<String>,
+    seen: Seen,
 }
 
 type Res<T> = Result<T, TemplateFault>;
@@ -75,6 +94,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             out: String::new(),
             may_be_options: Vec::new(),
+            seen: Seen::default(),
         }
     }
 
@@ -82,6 +102,9 @@ impl<'a> Parser<'a> {
     /// substitutions, which has a bound.
     pub(super) fn run(mut self) -> Res<Rendered> {
         self.commands(false)?;
+        if let Some(fault) = self.seen.runs_file.filter(|_| self.seen.writes) {
+            return Err(fault);
+        }
         Ok(Rendered { text: self.out, may_be_options: self.may_be_options })
     }
 
@@ -131,7 +154,13 @@ impl<'a> Parser<'a> {
             };
             match c {
                 ' ' | '\t' => _ = self.copy(1),
-                '\\' if self.rest().starts_with("\\\n") => _ = self.copy(2),
+                '\\' if self.rest().starts_with("\\\n") => {
+                    // Bash reads what stands on both sides of it as one word or operator.
+                    if !self.text[..self.pos].ends_with([' ', '\t', '\n']) {
+                        return self.fault("a line goes on without a blank before the backslash");
+                    }
+                    self.copy(2);
+                }
                 '#' => {
                     let len = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.copy(len);
@@ -165,6 +194,11 @@ impl<'a> Parser<'a> {
                 '(' => return self.fault("functions and arrays are not read here"),
                 _ => {
                     let word = self.word()?;
+                    let is_written = match word.fixed() {
+                        Some(target) => !matches!(target, "/dev/null" | "-" | "1" | "2"),
+                        None => true,
+                    };
+                    self.seen.writes |= is_written && redirect == Some(Redirect::Output);
                     match redirect.take() {
                         Some(Redirect::Stream) if !word.values.is_empty() => {
                             return Err(TemplateFault::code(
@@ -185,7 +219,7 @@ impl<'a> Parser<'a> {
 
     /// Hands the words of a command that is over to the lint, and begins the next one.
     fn end_command(&mut self, words: &mut Vec<Word>) -> Res<()> {
-        lint::check(words)?;
+        lint::check(words, &mut self.seen)?;
         let mut after_dashes = false;
         for word in words.drain(..) {
             after_dashes |= word.fixed() == Some("--");
@@ -221,7 +255,8 @@ impl<'a> Parser<'a> {
         let operator = self.copy(len);
         match operator {
             "<<" | "<<-" => self.fault("here-documents are not read here"),
-            "<" | ">" | ">>" | "<>" | ">|" | "&>" | "&>>" | "<<<" => Ok(Redirect::File),
+            "<" | "<<<" => Ok(Redirect::Input),
+            ">" | ">>" | "<>" | ">|" | "&>" | "&>>" => Ok(Redirect::Output),
             "<&" | ">&" => Ok(Redirect::Stream),
             other => self.fault(format!("`{other}` is not read here")),
         }
@@ -256,6 +291,7 @@ impl<'a> Parser<'a> {
                 '$' => self.dollar(&mut word, false)?,
                 '`' => return self.fault("backticks are not read here"),
                 _ => {
+                    word.is_split |= matches!(c, '*' | '?' | '[' | '{' | '~');
                     word.text.push_str(self.copy(c.len_utf8()));
                     word.is_certain = true;
                 }
@@ -263,6 +299,8 @@ impl<'a> Parser<'a> {
         }
         word.end = self.pos;
         self.text[word.start..word.end].clone_into(&mut word.raw);
+        // Words of the grammar, a program, and what `find` puts a name in place of.
+        word.is_split &= !matches!(word.raw.as_str(), "[" | "[[" | "{" | "{}");
         Ok(word)
     }
 
@@ -339,10 +377,7 @@ impl<'a> Parser<'a> {
         word.is_certain = true;
         match self.peek() {
             None => self.fault("a backslash ends the text"),
-            Some('\n') => {
-                self.copy(1);
-                Ok(())
-            }
+            Some('\n') => self.fault("a line goes on within a word"),
             Some(c) => {
                 word.text.push_str(self.copy(c.len_utf8()));
                 Ok(())
@@ -367,8 +402,11 @@ impl<'a> Parser<'a> {
         } else if rest.starts_with('{') {
             let Some(len) = rest.find('}') else { return self.fault("`${` is not closed") };
             let inside = &rest[1..len];
-            if inside.contains(['\'', '"', '\\', '`', '{', '(']) {
+            if inside.contains(['\'', '"', '\\', '`', '{', '(', '$']) {
                 return self.fault("quotes and expansions within `${…}` are not read here");
+            }
+            if !is_plain_expansion(inside) {
+                return self.fault("an expansion that calculates, sets a variable or looks a name up is not read here");
             }
             self.copy(len + 2);
         } else if !is_quoted && rest.starts_with(['\'', '"']) {
@@ -392,6 +430,21 @@ impl<'a> Parser<'a> {
         }
         word.text.push(UNKNOWN);
         word.is_certain |= is_quoted;
+        word.is_split |= !is_quoted;
         Ok(())
+    }
+}
+
+/// Whether what stands in `${…}` is a name, its length, or a name with a default or a pattern. Behind a colon bash
+/// calculates, as between brackets; `!` looks up the name that a variable holds, and `@` may read its text as a prompt.
+fn is_plain_expansion(inside: &str) -> bool {
+    let is_name = |it: char| it == '_' || it.is_ascii_alphanumeric();
+    let name = inside.strip_prefix('#').unwrap_or(inside);
+    let (name, rest) = name.split_at(name.find(|it| !is_name(it)).unwrap_or(name.len()));
+    let operators = ["#", "%", "/", "^", ",", "-", "+", "?", ":-", ":+", ":?"];
+    let has_operator = rest.is_empty() || operators.iter().any(|it| rest.starts_with(it));
+    match name {
+        "" => matches!(inside, "@" | "*" | "#" | "?"),
+        _ => has_operator && (rest.is_empty() || !inside.starts_with('#')),
     }
 }
