@@ -66,6 +66,9 @@ pub(crate) enum NotCurrent {
     /// The tool was archived since.
     #[error("the tool was archived; restore it to call it")]
     Archived,
+    /// The newest file of its history cannot be used, or is gone.
+    #[error("the newest file of its history cannot be used: {0}")]
+    Held(String),
     /// The store cannot say.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
@@ -260,7 +263,7 @@ pub(crate) fn check_current(
 /// The error of a call that is not made.
 pub(crate) fn refused(name: &str, why: &NotCurrent) -> ToolError {
     let kind = match why {
-        NotCurrent::Changed { .. } => ToolErrorKind::DigestMismatch,
+        NotCurrent::Changed { .. } | NotCurrent::Held(_) => ToolErrorKind::DigestMismatch,
         NotCurrent::Archived => ToolErrorKind::NotFound,
         NotCurrent::Unreadable(_) => ToolErrorKind::Unreachable,
     };

@@ -17,7 +17,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Approval, Change, HISTORY, Status, Store, StoreError, Version, history_of,
+    Approval, Change, HISTORY, Stand, Status, Store, StoreError, Version, history_of,
     record::{self},
     record_of,
     view::View,
@@ -122,11 +122,11 @@ impl Store {
         // The number is settled before the base is compared: a writer that holds no lock and comes between is found by the
         // comparison, and one that comes later by the link.
         let numbers = self.numbers(&name)?;
-        let last = self.last(&name)?;
+        let Stand { last, view, newest, .. } = self.stand(&name, &mut Vec::new())?;
         if last.as_ref().map(|it| it.number) != new.base {
             return Err(StoreError::Conflict { name, base: new.base, current: last.map(Box::new) });
         }
-        match self.view(&name, last.as_ref())? {
+        match view {
             // What is saved is the very edit.
             View::Edited(found) if found.hash() == new.definition.hash() => {}
             // Or the edit was seen, and another text was decided on.
@@ -138,7 +138,7 @@ impl Store {
             View::Unusable(_) => drop(self.recover_one(&name)?),
             View::Current | View::Behind { .. } | View::Archived => {}
         }
-        let version = Self::numbered(new, numbers.last().copied());
+        let version = Self::numbered(new, numbers.last().copied().max(newest));
         let body = json!({
             "tool": name,
             "version": version.number,
@@ -264,10 +264,10 @@ impl Store {
     /// [`StoreError::NotFound`] for a version that is not there; else as [`commit`](Self::commit).
     pub fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, StoreError> {
         let old = self.version(name, to)?;
-        let last = self.last_or_missing(name)?;
+        let (last, is_held) = self.last_or_missing(name)?;
         let tools = |it: &Version| it.approval.as_ref().map(|it| it.tools.clone());
-        if last.status == Status::Active && last.hash() == old.hash() && tools(&last) == tools(&old)
-        {
+        let is_so = last.hash() == old.hash() && tools(&last) == tools(&old);
+        if last.status == Status::Active && is_so && !is_held {
             return Ok(last);
         }
         self.again(name, old, Change::RolledBack { to }, Status::Active, by)
@@ -307,30 +307,32 @@ impl Store {
         change: Change,
         by: &str,
     ) -> Result<Version, StoreError> {
-        let last = self.last_or_missing(name)?;
+        let (last, _) = self.last_or_missing(name)?;
         match last.status {
             Status::Archived => Ok(last),
             Status::Active => self.again(name, last, change, Status::Archived, by),
         }
     }
 
-    /// Brings an archived tool back, with the text that it had. Where it can be called already, its last version is given
-    /// and nothing is saved.
+    /// Brings an archived tool back, with the text that it had, or one that is [held](crate::Loaded::held). Where it can be
+    /// called already, its last version is given and nothing is saved.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
     pub fn restore(&self, name: &str, by: &str) -> Result<Version, StoreError> {
-        let last = self.last_or_missing(name)?;
+        let (last, is_held) = self.last_or_missing(name)?;
         match last.status {
-            Status::Active => Ok(last),
-            Status::Archived => self.again(name, last, Change::Restored, Status::Active, by),
+            Status::Active if !is_held => Ok(last),
+            _ => self.again(name, last, Change::Restored, Status::Active, by),
         }
     }
 
-    fn last_or_missing(&self, name: &str) -> Result<Version, StoreError> {
+    /// The last version that can be used, and whether it is held.
+    fn last_or_missing(&self, name: &str) -> Result<(Version, bool), StoreError> {
+        let stand = self.stand(name, &mut Vec::new())?;
         let missing = || StoreError::NotFound { name: name.to_owned(), version: None };
-        self.last(name)?.ok_or_else(missing)
+        Ok((stand.last.ok_or_else(missing)?, stand.is_held))
     }
 
     /// The text of a version as the next one. Its approval goes with it: it is of that very text.

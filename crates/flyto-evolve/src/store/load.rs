@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    HISTORY, MAX_TOOLS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS, UNUSABLE,
-    Version, history_of, number_in, record, record::MAX_RECORD_BYTES, record_of, view::View,
-    view_of,
+    EVENTS, HISTORY, MAX_TOOLS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS,
+    UNUSABLE, Version, history_of, number_in, record, record::MAX_RECORD_BYTES, record_of,
+    view::View, view_of,
 };
 use crate::{ToolDefinition, definition::file_name_fault};
 
@@ -34,6 +34,9 @@ pub struct Loaded {
     pub active: Vec<Version>,
     /// Tools that were set aside.
     pub archived: Vec<Version>,
+    /// Tools that cannot be called since the newest file of their history cannot be used or is gone, by the version before
+    /// it. [`Store::restore`] makes that one the newest, [`Store::archive`] sets the tool aside.
+    pub held: Vec<Version>,
     /// Files that no person approved: of a folder without a history, or edited by hand.
     pub unapproved: Vec<Unapproved>,
     /// Files that cannot be used. The other tools are not concerned.
@@ -45,6 +48,19 @@ pub struct Loaded {
 
 /// The most files that were set aside and are told.
 const MAX_SET_ASIDE: usize = 100;
+
+/// How a tool stands in the store.
+#[derive(Debug)]
+pub(super) struct Stand {
+    /// The last version that can be used.
+    pub(super) last: Option<Version>,
+    /// Its file in `tools`.
+    pub(super) view: View,
+    /// Whether a newer version cannot be used or is gone, so that this one is not in force.
+    pub(super) is_held: bool,
+    /// The number of a version that is gone.
+    pub(super) newest: Option<u64>,
+}
 
 /// A definition in `tools` that no person approved.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,13 +202,14 @@ impl Store {
         }
         for name in self.names()? {
             self.remove_temps(&history_of(&name))?;
-            let last = self.last_with(&name, &mut loaded.damaged)?;
-            let mut view = self.view(&name, last.as_ref())?;
-            if let Some(it) = self.put_in_order(&name, last.as_ref(), &view)? {
+            let mut stand = self.stand(&name, &mut loaded.damaged)?;
+            if !stand.is_held
+                && let Some(it) = self.put_in_order(&name, stand.last.as_ref(), &stand.view)?
+            {
                 recovered.push(it);
-                view = self.view(&name, last.as_ref())?;
+                stand.view = self.view(&name, stand.last.as_ref())?;
             }
-            self.add_loaded(&name, last, view, &mut loaded);
+            self.add_loaded(&name, stand, &mut loaded);
         }
         loaded.set_aside = self.set_aside_files()?;
         Ok((recovered, loaded))
@@ -272,14 +289,14 @@ impl Store {
     }
 
     fn load_one(&self, name: &str, res: &mut Loaded) -> Result<(), StoreError> {
-        let last = self.last_with(name, &mut res.damaged)?;
-        let view = self.view(name, last.as_ref())?;
-        self.add_loaded(name, last, view, res);
+        let stand = self.stand(name, &mut res.damaged)?;
+        self.add_loaded(name, stand, res);
         Ok(())
     }
 
     /// Adds a tool by its last version and its file.
-    fn add_loaded(&self, name: &str, last: Option<Version>, view: View, res: &mut Loaded) {
+    fn add_loaded(&self, name: &str, stand: Stand, res: &mut Loaded) {
+        let Stand { last, view, is_held, .. } = stand;
         match view {
             View::Edited(definition) => {
                 let base = last.as_ref().map(|it| it.number);
@@ -293,6 +310,7 @@ impl Store {
         let Some(last) = last else { return };
         match last.status {
             Status::Archived => res.archived.push(last),
+            Status::Active if is_held => res.held.push(last),
             Status::Active if last.is_approved() => res.active.push(last),
             // A history that was written by hand.
             Status::Active => {
@@ -300,6 +318,49 @@ impl Store {
                 res.unapproved.push(Unapproved { definition: last.definition, base });
             }
         }
+    }
+
+    /// How a tool stands. What cannot be used is added to `damaged`.
+    ///
+    /// The newest file of a history decides, since it may say that the tool was set aside. Where it cannot be used, the
+    /// version before it is not in force. Where it is gone, the log of events has its number; that is asked where the file
+    /// in `tools` is missing too, as with a tool that was archived.
+    pub(super) fn stand(
+        &self,
+        name: &str,
+        damaged: &mut Vec<Damaged>,
+    ) -> Result<Stand, StoreError> {
+        let mut found = Vec::new();
+        let last = self.last_with(name, &mut found)?;
+        let view = self.view(name, last.as_ref())?;
+        let mut newest = None;
+        if found.is_empty()
+            && let (View::Behind { at: None }, Some(last)) = (&view, &last)
+        {
+            newest = self.newest_in_log(name).filter(|it| *it > last.number);
+            found.extend(newest.map(|it| Damaged {
+                path: self.path(&record_of(name, it)),
+                why: "it is gone, and the log of events has it".to_owned(),
+            }));
+        }
+        let is_held = last.is_some() && !found.is_empty();
+        if let (true, Some(first)) = (is_held, found.first_mut()) {
+            first.why.push_str("; the tool is not called before it is restored or archived");
+        }
+        damaged.append(&mut found);
+        Ok(Stand { last, view, is_held, newest })
+    }
+
+    /// The number of the version of a tool that was saved last, by the log of events; `None` where that cannot be read.
+    fn newest_in_log(&self, name: &str) -> Option<u64> {
+        let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
+        let filter = flyto_audit::Filter::default().with_event("end");
+        let records = reader.filter(filter).newest_first().records().ok()?;
+        let prefix = format!("save {name} ");
+        records
+            .filter_map(Result::ok)
+            .filter(|it| it.body["outcome"] == "saved")
+            .find_map(|it| it.id.strip_prefix(&prefix)?.parse().ok())
     }
 
     /// The names of all tools, in order.
@@ -465,7 +526,8 @@ impl Store {
         let _lock = self.lock()?;
         self.unapproved(name)?;
         let aside = self.quarantine(&view_of(name), "discarded")?;
-        if let Some(last) = self.last(name)?.filter(|it| it.status == Status::Active) {
+        let stand = self.stand(name, &mut Vec::new())?;
+        if let Some(last) = stand.last.filter(|it| it.status == Status::Active && !stand.is_held) {
             self.write_view(&last)?;
         }
         Ok(self.path(&aside))

@@ -56,6 +56,7 @@ pub use commit::NewVersion;
 pub use error::StoreError;
 pub(crate) use files::{Disk, Files};
 pub use kept::{Acknowledgement, MAX_PENDING, MAX_PENDING_OF_TOOL, Pending};
+use load::Stand;
 pub use load::{Damaged, Loaded, Recovered, RecoveredKind, Unapproved};
 pub use record::{Approval, Change, Status, Version};
 

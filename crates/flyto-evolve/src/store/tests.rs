@@ -382,9 +382,9 @@ fn what_is_damaged_is_set_aside_and_told() {
             fs::write(&path, text.replace("echo 2", "echo 3")).unwrap();
         },
         expect![[r#"
-            ["other 1", "t 1"]
+            ["other 1"]
             unapproved [("t", Some(1))]
-            damaged [("history/t/000002.json", "its definition was changed: recorded is 17e2c61c47e1, found 48bd829597cf")]
+            damaged [("history/t/000002.json", "its definition was changed: recorded is 17e2c61c47e1, found 48bd829597cf; the tool is not called before it is restored or archived")]
             recovered []"#]],
     );
     check_recovery(
@@ -394,9 +394,9 @@ fn what_is_damaged_is_set_aside_and_told() {
             fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         },
         expect![[r#"
-            ["other 1", "t 1"]
+            ["other 1"]
             unapproved [("t", Some(1))]
-            damaged [("history/t/000002.json", "it is no version of a tool: EOF while parsing a string at line 16 column 10")]
+            damaged [("history/t/000002.json", "it is no version of a tool: EOF while parsing a string at line 16 column 10; the tool is not called before it is restored or archived")]
             recovered []"#]],
     );
     check_recovery(
@@ -410,6 +410,33 @@ fn what_is_damaged_is_set_aside_and_told() {
             damaged []
             recovered ["t set aside: it is a link, and links are not followed in a store"]"#]],
     );
+}
+
+#[test]
+fn no_damage_brings_an_archived_tool_back() {
+    let damages: [fn(&Path); 2] =
+        [|path| fs::write(path, "x").unwrap(), |path| fs::remove_file(path).unwrap()];
+    for damage in damages {
+        let (_temp, store) = store();
+        let first = store.commit(new("t", "echo 1\n", None)).unwrap();
+        store.archive("t", "ada").unwrap();
+        damage(&store.path(&record_of("t", 2)));
+        let (recovered, loaded) = store.recover_and_load().unwrap();
+        assert_eq!(format!("{loaded:?}"), format!("{:?}", store.load().unwrap()));
+        let counts = (recovered.len(), loaded.active.len(), loaded.damaged.len());
+        assert_eq!(counts, (0, 0, 1), "{loaded:?}");
+        assert_eq!(loaded.held, [first.clone()]);
+        let err = store.in_force("t", 1, first.hash()).unwrap_err();
+        assert!(err.to_string().contains("restored or archived"), "{err}");
+
+        // A person decides, and no number is given twice.
+        let back = store.restore("t", "ada").unwrap();
+        assert_eq!((back.number, back.hash()), (3, first.hash()));
+        let loaded = store.load().unwrap();
+        assert_eq!((loaded.active.len(), loaded.held.len()), (1, 0));
+        store.in_force("t", 3, first.hash()).unwrap();
+        assert_eq!(store.archive("t", "ada").unwrap().number, 4);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@
 
 use flyto_program::chain;
 
-use super::{MAX_VIEW_BYTES, Status, Store, StoreError, Version, record, view_of};
+use super::{MAX_VIEW_BYTES, Stand, Status, Store, StoreError, Version, record, view_of};
 use crate::{DefinitionHash, ToolDefinition, run::NotCurrent};
 
 /// What the file of a current definition was found to be, compared with the last version.
@@ -121,7 +121,9 @@ impl Store {
         let changed = |found: String| NotCurrent::Changed { approved: approved.short(), found };
         let unreadable = |err: StoreError| NotCurrent::Unreadable(chain(&err));
         // Mostly it is the last version that is asked for.
-        let last = self.last(name).map_err(unreadable)?;
+        let mut damaged = Vec::new();
+        let Stand { last, view, is_held, .. } =
+            self.stand(name, &mut damaged).map_err(unreadable)?;
         let version = match last.as_ref().filter(|it| it.number == number) {
             Some(last) => Ok(last.clone()),
             None => self.version(name, number),
@@ -134,18 +136,21 @@ impl Store {
         if version.hash() != approved {
             return Err(changed(version.hash().short()));
         }
+        if let (true, Some(first)) = (is_held, damaged.first()) {
+            let why = format!("{}: {}", first.path.display(), first.why);
+            return Err(NotCurrent::Held(why));
+        }
         let last = last.unwrap_or(version);
         if last.status == Status::Archived {
             return Err(NotCurrent::Archived);
         }
-        match self.view(name, Some(&last)) {
-            Ok(View::Edited(found)) => Err(changed(format!(
+        match view {
+            View::Edited(found) => Err(changed(format!(
                 "{}, edited by hand: approve the edit or discard it",
                 found.hash().short()
             ))),
-            Ok(View::Unusable(why)) => Err(changed(why)),
-            Ok(View::Current | View::Behind { .. } | View::Archived) => Ok(()),
-            Err(err) => Err(NotCurrent::Unreadable(chain(&err))),
+            View::Unusable(why) => Err(changed(why)),
+            View::Current | View::Behind { .. } | View::Archived => Ok(()),
         }
     }
 }
