@@ -11,7 +11,7 @@ use flyto_tools::{
     ToolError, ToolResult,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de};
 use serde_json::{Map, Value, json};
 
 use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder, ToolUsage};
@@ -162,12 +162,26 @@ struct ExampleInput {
 }
 
 /// A new version of a tool.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, JsonSchema)]
+#[schemars(extend("additionalProperties" = false))]
 struct UpdateTool {
     /// The version that it is based on.
     base_version: u64,
-    #[serde(flatten)]
+    #[schemars(flatten)]
     definition: CreateTool,
+}
+
+/// By hand, since a flattened member would take every key: a mistyped one would be dropped without a word.
+impl<'de> Deserialize<'de> for UpdateTool {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const BASE: &str = "base_version";
+        let mut members = Map::deserialize(deserializer)?;
+        let base = members.remove(BASE).ok_or_else(|| de::Error::missing_field(BASE))?;
+        let base_version = serde_json::from_value(base).map_err(de::Error::custom)?;
+        let definition =
+            serde_json::from_value(Value::Object(members)).map_err(de::Error::custom)?;
+        Ok(Self { base_version, definition })
+    }
 }
 
 /// Which tools are listed.

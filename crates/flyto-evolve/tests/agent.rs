@@ -151,6 +151,19 @@ async fn an_agent_makes_a_tool_and_calls_it_in_the_same_turn() {
     let mut next = upper.clone();
     next["base_version"] = 1.into();
     next["command"] = "tr a-z A-Z <<< {{.text}}".into();
+    // A key that is not known is told, as by create_tool.
+    for (tool, key) in [("update_tool", "timeout_second"), ("create_tool", "exampels")] {
+        let mut mistyped = next.clone();
+        mistyped[key] = json!(5);
+        if tool == "create_tool" {
+            mistyped.as_object_mut().unwrap().remove("base_version");
+        }
+        let tool = agent.registry.get(tool).unwrap();
+        assert_eq!(tool.tool().input_schema()["additionalProperties"], false);
+        let res = tool.tool().execute(&CallContext::new(), Input::from_value(mistyped)).await;
+        let told = format!("{res:?}");
+        assert!(told.contains(key) && !told.contains("is saved"), "{told}");
+    }
     agent
         .check(
             "update_tool",
