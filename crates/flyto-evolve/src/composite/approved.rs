@@ -29,6 +29,8 @@ pub(crate) type ToolHashes = BTreeMap<String, DefinitionHash>;
 pub struct NeedsReview {
     /// The composite.
     pub name: String,
+    /// By what an answer names it: its text with the tools that it calls now.
+    pub id: String,
     /// Its version.
     pub version: u64,
     /// The tools of its steps that have another text now, were archived, or were not there when it was approved, in the
@@ -67,10 +69,13 @@ impl Loaded {
         let hashes: ToolHashes = called.map(|it| (it.definition.name.clone(), it.hash())).collect();
         let of = |(it, composite): &(&Version, Composite)| {
             let now = composite.tools().filter_map(|it| hashes.get_key_value(it));
-            let now = now.map(|(name, hash)| (name.clone(), *hash)).collect();
+            let now: ToolHashes = now.map(|(name, hash)| (name.clone(), *hash)).collect();
             let tools = changed(&it.approval.as_ref()?.tools, &now);
             let (name, version) = (it.definition.name.clone(), it.number);
-            (!tools.is_empty()).then_some(NeedsReview { name, version, tools })
+            (!tools.is_empty()).then(|| {
+                let id = it.hash().with_tools(&now).proposal_id(&name);
+                NeedsReview { name, id, version, tools }
+            })
         };
         composites.iter().filter_map(of).collect()
     }

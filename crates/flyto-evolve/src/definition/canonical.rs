@@ -4,7 +4,7 @@
 //! out: the order of keys, blanks, escapes, keys with the value that they have without being there. Numbers are written as
 //! serde_json does; what is between the quotes of a text is never touched.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};
@@ -45,6 +45,18 @@ impl DefinitionHash {
     #[must_use]
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
+    }
+
+    /// The hash of the text together with those of the run-time tools that its steps call, by name: what an approval of a
+    /// composite holds for. Without such tools it is the hash itself.
+    #[must_use]
+    pub fn with_tools(&self, tools: &BTreeMap<String, DefinitionHash>) -> Self {
+        if tools.is_empty() {
+            return *self;
+        }
+        let lines = tools.iter().map(|(name, hash)| format!("\n{name} {hash}"));
+        let text: String = std::iter::once(self.to_string()).chain(lines).collect();
+        Self::of_bytes(text.as_bytes())
     }
 
     /// The id of a text that waits for an approval: the name of its tool, and the first 40 digits.

@@ -89,6 +89,15 @@ pub struct Review {
     pub hidden_characters: Vec<HiddenCharacter>,
 }
 
+impl Review {
+    /// By what an answer names what is shown: the name, and the first 40 digits of the hash of the text together with those
+    /// of the [`tools`](Self::tools) that it calls.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.sha256.with_tools(&self.tools).proposal_id(&self.name)
+    }
+}
+
 /// Something that looks like a secret, with its place in the definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

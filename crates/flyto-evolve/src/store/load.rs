@@ -10,7 +10,11 @@ use super::{
     UNUSABLE, Version, history_of, number_in, record, record::MAX_RECORD_BYTES, record_of,
     view::View, view_of,
 };
-use crate::{ToolDefinition, definition::file_name_fault};
+use crate::{
+    ToolDefinition,
+    composite::{Composite, ToolHashes},
+    definition::file_name_fault,
+};
 
 /// What a store holds at one moment.
 ///
@@ -70,6 +74,8 @@ pub struct Unapproved {
     pub definition: ToolDefinition,
     /// The version that it was edited from; `None` where there is no history.
     pub base: Option<u64>,
+    /// By what an answer names it.
+    pub id: String,
 }
 
 /// A file of a store that cannot be used.
@@ -300,7 +306,7 @@ impl Store {
         match view {
             View::Edited(definition) => {
                 let base = last.as_ref().map(|it| it.number);
-                res.unapproved.push(Unapproved { definition: *definition, base });
+                res.unapproved.push(self.unapproved_of(*definition, base));
             }
             View::Unusable(why) => {
                 res.damaged.push(Damaged { path: self.path(&view_of(name)), why });
@@ -315,9 +321,23 @@ impl Store {
             // A history that was written by hand.
             Status::Active => {
                 let base = last.parent;
-                res.unapproved.push(Unapproved { definition: last.definition, base });
+                res.unapproved.push(self.unapproved_of(last.definition, base));
             }
         }
+    }
+
+    /// A definition without approval, with its id: its text, and the tools that it calls now.
+    fn unapproved_of(&self, definition: ToolDefinition, base: Option<u64>) -> Unapproved {
+        let called = Composite::of(&definition);
+        let called = called.iter().flat_map(Composite::tools);
+        let in_force = |name: &str| {
+            let stand = self.stand(name, &mut Vec::new()).ok().filter(|it| !it.is_held)?;
+            let last = stand.last.filter(|it| it.status == Status::Active && it.is_approved())?;
+            Some((name.to_owned(), last.hash()))
+        };
+        let tools: ToolHashes = called.filter_map(in_force).collect();
+        let id = definition.hash().with_tools(&tools).proposal_id(&definition.name);
+        Unapproved { definition, base, id }
     }
 
     /// How a tool stands. What cannot be used is added to `damaged`.
@@ -490,7 +510,7 @@ impl Store {
         let last = self.last(name)?;
         match self.view(name, last.as_ref())? {
             View::Edited(definition) => {
-                Ok(Unapproved { definition: *definition, base: last.map(|it| it.number) })
+                Ok(self.unapproved_of(*definition, last.map(|it| it.number)))
             }
             _ => Err(StoreError::NotFound { name: name.to_owned(), version: None }),
         }
