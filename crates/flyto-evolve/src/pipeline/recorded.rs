@@ -1,11 +1,12 @@
 //! Recording a call: what is kept, and what is taken out of it first.
 //!
-//! Three looks find secrets. Each text is looked at by itself; each member of an object is looked at with its name, since
-//! `hunter22` is a secret as the value of `password` only; and the whole record is looked at last, so that parts in several
-//! places are found. What the first two find is replaced. Where the third still finds something, the call is not kept.
+//! Four looks find secrets. The value of a member whose name says that it is a secret (`password`, `token`, `api_key`) is one
+//! however it looks, also in a text that is JSON. Each text is looked at by itself; each member of an object is looked at with
+//! its name, since `gr8-Horse` is a secret as the value of `db` only; and the whole record is looked at last, so that parts in
+//! several places are found. What the first three find is replaced. Where the last still finds something, the call is not kept.
 
 use flyto_diagnostics::Pointer;
-use flyto_security::{ScanError, SecretGuard, Tier, redact};
+use flyto_security::{ScanError, SecretGuard, Tier, redact, redact_named};
 use flyto_tools::ToolResult;
 use serde_json::{Map, Value, json};
 
@@ -95,6 +96,27 @@ struct Look<'a> {
     found: &'a mut Vec<String>,
 }
 
+/// Whether a name says that a text, or a number, of its member is a secret.
+fn hides(name: &str) -> [bool; 2] {
+    [json!("x"), json!(1)].map(|value| {
+        let member = json!({name: value}).to_string();
+        redact_named(&member, &[]) != member
+    })
+}
+
+/// The value with a mark for each text, and each number where `numbers` says so.
+fn hidden(value: &Value, numbers: bool) -> Value {
+    match value {
+        Value::String(text) if !text.is_empty() => REDACTED.into(),
+        Value::Number(_) if numbers => REDACTED.into(),
+        Value::Array(items) => items.iter().map(|it| hidden(it, numbers)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(key, it)| (key.clone(), hidden(it, numbers))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 impl Look<'_> {
     /// The value with marks; `None` for one that is nested too deep.
     fn value(&mut self, value: &Value) -> Result<Option<Value>, ScanError> {
@@ -122,6 +144,10 @@ impl Look<'_> {
             Value::Object(members) => {
                 let mut res = Map::new();
                 for (key, it) in members {
+                    let [texts, numbers] = hides(key);
+                    let bare = if texts { hidden(it, numbers) } else { it.clone() };
+                    let is_hidden = bare != *it;
+                    let it = &bare;
                     let marked_key = self.text(key)?;
                     // The places of what is below hold the mark as well.
                     self.at.push(marked_key.as_deref().unwrap_or(key));
@@ -130,7 +156,11 @@ impl Look<'_> {
                         Value::Number(number) => format!("\"{key}\": \"{number}\""),
                         _ => String::new(),
                     };
-                    let is_secret = self.text(&named)?.is_some() && self.is_plain(it)?;
+                    let is_secret =
+                        !is_hidden && self.text(&named)?.is_some() && self.is_plain(it)?;
+                    if is_hidden {
+                        self.found.push(self.at.as_str().to_owned());
+                    }
                     let it = if is_secret {
                         self.found.push(self.at.as_str().to_owned());
                         Some(REDACTED.into())
@@ -158,7 +188,12 @@ impl Look<'_> {
         let mut found = self.guard.scan("call", text.as_bytes())?;
         // A digest or an identifier is no secret that a person would have to decide about, as with proposals that wait.
         found.retain(|it| it.tier >= Tier::Ask);
-        Ok((!found.is_empty()).then(|| redact(text, &found)))
+        // A tool may give JSON as text. Names of members in it are looked at; of other text they are words.
+        let marked = match text.trim_start().starts_with(['{', '[']) {
+            true => redact_named(text, &found),
+            false => redact(text, &found),
+        };
+        Ok((marked != text).then_some(marked))
     }
 
     /// Whether nothing is found in a value by itself, so that its name alone makes it a secret.

@@ -73,6 +73,32 @@ async fn no_secret_of_a_call_reaches_the_disk() {
 }
 
 #[tokio::test]
+async fn a_member_with_the_name_of_a_secret_is_hidden_however_it_looks() {
+    let bench = Bench::recording(CallRecording::default());
+    let script = "printf '{\"user\": \"ada\", \"passwd\": \"lat%s\", \"in\": %s}' er \"$TOOL_INPUT_LOGIN\"\n";
+    bench.save(&def("say", script), None).await;
+    let input = json!({
+        "login": {"password": "hunter22", "secret": ["pin1", 4711], "api-key": 8822, "token_url": "https://a.example"},
+        "tokens": {"a": "a-word"}, "n": 5,
+    });
+    call(&bench.registry, "say", input).await.unwrap();
+    for secret in ["hunter22", "pin1", "4711", "8822", "later", "a-word"] {
+        assert!(!bench.holds(secret), "{secret}");
+    }
+    let calls = bench.store().calls("say", 10).unwrap();
+    assert_eq!(
+        calls[0].input,
+        json!({
+            "login": {"password": "[redacted]", "secret": ["[redacted]", "[redacted]"], "api-key": "[redacted]",
+                "token_url": "https://a.example"},
+            "tokens": {"a": "[redacted]"}, "n": 5,
+        })
+    );
+    assert!(calls[0].redacted.contains(&"/input/login/password".to_owned()), "{calls:?}");
+    assert!(calls[0].result.text.contains("\"user\": \"ada\""), "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_call_beyond_the_bound_is_not_kept() {
     let bench = Bench::recording(CallRecording::default().max_bytes(1000));
     bench.save(&def("fill", "head -c \"$TOOL_INPUT_N\" /dev/zero | tr '\\0' x\n"), None).await;
