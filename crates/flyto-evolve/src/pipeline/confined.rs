@@ -17,6 +17,32 @@ use crate::{EvolvedTool, HostContext, ToolDefinition};
 
 /// How long one run may take.
 const MAX_TIME: Duration = Duration::from_secs(10);
+/// How much one run may print.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// How much memory all processes of one run may have: 512 MiB, with which common interpreters start.
+const MAX_MEMORY_BYTES: u64 = 512 << 20;
+/// How large a file may be that one run writes: 16 MiB.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// How many processes and threads of one run may be alive at once.
+const MAX_PROCESSES: u64 = 128;
+
+/// Why a run failed, with the bound where it met one.
+pub(super) fn bound(failure: &Failure) -> String {
+    match failure {
+        Failure::TimedOut { .. } => format!("it ran longer than {} s", MAX_TIME.as_secs()),
+        Failure::Limit { which } => {
+            let bound = match which.as_str() {
+                "output" => format!("{} MiB of output", MAX_OUTPUT_BYTES >> 20),
+                "memory" => format!("{} MiB of memory", MAX_MEMORY_BYTES >> 20),
+                "file_size" => format!("{} MiB of a file", MAX_FILE_BYTES >> 20),
+                "processes" => format!("{MAX_PROCESSES} processes"),
+                other => format!("its bound of {other}"),
+            };
+            format!("it took more than {bound}")
+        }
+        other => other.to_string(),
+    }
+}
 
 /// A script or a command that runs confined, with an empty directory that is removed with it.
 pub(super) struct Confined<'a> {
@@ -62,7 +88,7 @@ impl<'a> Confined<'a> {
 /// Asks for everything that keeps a program from the rights of its user. A backend without it refuses.
 ///
 /// The profile is `strict`: files can be read, written only in the directory of the run; there is
-/// no network, no socket, no other process to signal. Output has 1 MiB at most.
+/// no network, no socket, no other process to signal. Time, output, memory, files and processes are bounded.
 fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
     let places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
     let mut places = places.system_secrets();
@@ -70,7 +96,11 @@ fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
         places = places.home(home);
     }
     let isolation = Profile::Strict.isolation(&places);
-    let limits = Limits::new().output_bytes(1 << 20);
+    let limits = Limits::new()
+        .output_bytes(MAX_OUTPUT_BYTES)
+        .memory_bytes(MAX_MEMORY_BYTES)
+        .file_size_bytes(MAX_FILE_BYTES)
+        .processes(MAX_PROCESSES);
     spec.isolation(isolation).limits(limits).deadline(MAX_TIME)
 }
 
@@ -96,7 +126,8 @@ impl ScratchDir {
         let mut bytes = [0_u8; 8];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
         let name: String = bytes.iter().map(|it| format!("{it:02x}")).collect();
-        let path = std::env::temp_dir().canonicalize()?.join(format!("flyto-example-{name}"));
+        // The name says nothing about the run: a script that knows a rehearsal could behave there.
+        let path = std::env::temp_dir().canonicalize()?.join(format!("tmp.{name}"));
         // Fails where it exists, so it is of this process alone.
         #[cfg_attr(not(unix), expect(unused_mut, reason = "the mode is one of Unix"))]
         let mut builder = std::fs::DirBuilder::new();

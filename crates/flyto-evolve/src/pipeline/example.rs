@@ -5,7 +5,7 @@
 use flyto_execenv::ExecEnv;
 use flyto_tools::{Failure, ToolResult};
 
-use super::confined::Confined;
+use super::confined::{self, Confined};
 use crate::{Body, Example, ExampleOutcome, ExampleReport, HostContext, ToolDefinition};
 
 /// How much of an output is shown, in bytes.
@@ -44,8 +44,12 @@ fn judged(example: &Example, result: &ToolResult) -> ExampleOutcome {
     let output = result.output.as_str();
     let same = |a: &str, b: &str| a.trim_end_matches('\n') == b.trim_end_matches('\n');
     let problem = if result.is_error() != example.is_error {
-        let expected = if example.is_error { "fails" } else { "succeeds" };
-        Some(format!("it is expected that the call {expected}"))
+        Some(match &result.failure {
+            None => "it is expected that the call fails".to_owned(),
+            Some(failure) => {
+                format!("it is expected that the call succeeds: {}", confined::bound(failure))
+            }
+        })
     } else if let Some(wanted) = example.output.as_deref().filter(|it| !same(it, output)) {
         Some(format!("the output {wanted:?} is expected"))
     } else {

@@ -259,7 +259,7 @@ async fn what_a_person_is_shown() {
         ! removes directories (rm -r)
         ! runs a download (curl … | sh)
         ! direction character U+202E in /script, line 1
-        examples: untested, nothing confines them here: failed to start "bash": the local backend does not offer network-off, local-sockets-off, filesystem-grants, filesystem-denials, filesystem-read-only, system-call-filter, process-isolation, own-shared-memory
+        examples: untested, nothing confines them here: failed to start "bash": the local backend does not offer memory-limit, process-limit, file-size-limit, network-off, local-sockets-off, filesystem-grants, filesystem-denials, filesystem-read-only, system-call-filter, process-isolation, own-shared-memory
     "#]].assert_eq(&review.to_string().replace(&hash, "HASH"));
     let json = serde_json::to_value(&review).unwrap();
     assert_eq!(json["hidden_characters"][0]["code_point"], "U+202E");

@@ -61,6 +61,14 @@ async fn examples_run_confined_before_a_person_is_asked() {
     let names: Vec<_> = spec.env.names().map(|it| it.to_str().unwrap()).collect();
     assert_eq!(names, ["HOME", "PATH", "TMPDIR", "TOOL_INPUT_TEXT"]);
     assert!(!spec.working_dir.exists(), "the directory is removed");
+    let name = spec.working_dir.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("tmp.") && !name.contains("flyto"), "{name}");
+    let limits = &spec.limits;
+    for limit in
+        [limits.memory_bytes, limits.file_size_bytes, limits.processes, limits.output_bytes]
+    {
+        assert!(limit.is_some(), "{limits:?}");
+    }
 }
 
 #[tokio::test]
@@ -87,6 +95,25 @@ async fn a_failing_example_is_not_shown() {
         assert_eq!(refusal.to_string(), format!("example 0: {problem}, got \"HI\\n\""));
     }
     assert_eq!(bench.approver.n_seen(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_of_an_example_is_named() {
+    let (env, _) = confining();
+    let bench = Bench::with(env);
+    let script = "case $TOOL_INPUT_TEXT in long) yes ;; *) exit 3 ;; esac\n";
+    for (text, problem) in [
+        ("a", "it is expected that the call succeeds: exit code 3"),
+        ("long", "it is expected that the call succeeds: it took more than 1 MiB of output"),
+    ] {
+        let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+        let tool = def("fail", script)
+            .with_input_schema(schema)
+            .with_example(Example::new(json!({"text": text})));
+        let refusal = bench.refused(tool.file_text()).await;
+        let Refusal::ExampleFailed { outcomes } = &refusal else { panic!("{refusal}") };
+        assert_eq!(outcomes[0].problem.as_deref(), Some(problem));
+    }
 }
 
 #[tokio::test]
