@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use flyto_diagnostics::Pointer;
 use flyto_execenv::Environment;
 use flyto_security::{DefaultGuard, SecretGuard, Tier, redact};
+use serde_json::Value;
 
 use super::Refusal;
 use crate::{SecretFinding, Store, StoreError, ToolDefinition};
+
+/// The key of a composite under which parts are joined.
+const CONCAT: &str = "$concat";
 
 /// Which guard looks.
 #[derive(Debug, Clone)]
@@ -71,7 +76,10 @@ pub(super) fn scan(
     // Each text by itself, so that lines are told, and the whole, so that parts in several fields are found.
     let whole = def.file_text();
     let further = further.iter().map(|(place, text)| ((*place).to_owned(), text.clone()));
-    let texts = def.texts().into_iter().chain(further).chain([(String::new(), whole)]);
+    let mut joined = Vec::new();
+    collect_joined(&def.content(), &mut Pointer::root(), &mut joined);
+    let texts = def.texts().into_iter().chain(joined).chain(further);
+    let texts = texts.chain([(String::new(), whole)]);
     for (pointer, text) in texts {
         let scan = |text: &str| {
             let found = guard.scan(&format!("{file}#{pointer}"), text.as_bytes());
@@ -99,6 +107,49 @@ pub(super) fn scan(
     // A digest or an identifier in the whole text is told where it stands.
     res.retain(|it| !it.pointer.is_empty() || it.found.tier > Tier::Note);
     Ok(res)
+}
+
+/// The texts that a composite would join of what is written in it: each run of parts of a `$concat` without a reference.
+fn collect_joined(value: &Value, at: &mut Pointer, res: &mut Vec<(String, String)>) {
+    match value {
+        Value::Array(items) => {
+            for (index, it) in items.iter().enumerate() {
+                at.push_index(index);
+                collect_joined(it, at, res);
+                at.pop();
+            }
+        }
+        Value::Object(members) => {
+            if let Some(Value::Array(parts)) = members.get(CONCAT) {
+                let mut run = String::new();
+                for text in parts.iter().map(literal).chain([None]) {
+                    match text {
+                        Some(text) => run.push_str(&text),
+                        None if run.is_empty() => {}
+                        None => res.push((at.as_str().to_owned(), std::mem::take(&mut run))),
+                    }
+                }
+            }
+            for (key, it) in members {
+                at.push(key);
+                collect_joined(it, at, res);
+                at.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The text of a part of a `$concat` in which nothing is known at run time only.
+fn literal(part: &Value) -> Option<String> {
+    match part {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(members) if members.contains_key(CONCAT) => {
+            members[CONCAT].as_array()?.iter().map(literal).collect()
+        }
+        Value::Array(_) | Value::Object(_) => None,
+        other => Some(other.to_string()),
+    }
 }
 
 /// What was found in a text of a person that is to be kept, such as the reason of an answer.
