@@ -37,6 +37,10 @@ impl fmt::Display for Replay {
                 }
             }
         }
+        if !self.calls.is_empty() {
+            // A tool may do something else where it is not replayed, and deliver the same.
+            writeln!(f, "compared is what each call delivers, and nothing else that it does")?;
+        }
         Ok(())
     }
 }

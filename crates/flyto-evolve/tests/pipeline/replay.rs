@@ -40,7 +40,8 @@ async fn a_proposal_carries_what_it_would_have_delivered() {
             version 1, {"text":"a b  c"}: different
               /output: "3\n" -> "4\n"
             version 1, {"text":""}: different
-              /output: "0\n" -> "1\n""#]],
+              /output: "0\n" -> "1\n"
+            compared is what each call delivers, and nothing else that it does"#]],
     );
     assert!(review.to_string().contains("3 recorded calls: 1 equal, 2 different"));
     assert_eq!(
@@ -69,7 +70,8 @@ async fn json_is_compared_by_its_places_and_texts_by_their_lines() {
             version 1, {}: different
               /output/gone: removed null
               /output/list/1: added "b"
-              /output/n: 1 -> 2"#]],
+              /output/n: 1 -> 2
+            compared is what each call delivers, and nothing else that it does"#]],
     );
     bench.save(&def("lines", "printf 'a\\nb\\nc\\n'\n"), None).await;
     output(&bench.registry, "lines").await;
@@ -88,7 +90,8 @@ async fn json_is_compared_by_its_places_and_texts_by_their_lines() {
                  c
                 +
                 +exit: exit status 3
-                \ No newline at end of file"#]],
+                \ No newline at end of file
+            compared is what each call delivers, and nothing else that it does"#]],
     );
 }
 
