@@ -16,7 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flyto_tools::{CallContext, CancellationToken, Failure, Input, ToolCaller, ToolResult};
+use flyto_tools::{
+    CallContext, CancellationToken, Failure, Input, ToolCaller, ToolErrorKind, ToolResult,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -477,7 +479,10 @@ impl Run<'_> {
                 return Attempt {
                     value: error_value(&why),
                     why: Some(why),
-                    failure: Some(Failure::reported()),
+                    failure: Some(match err.kind() {
+                        ToolErrorKind::Refused => Failure::Denied,
+                        _ => Failure::reported(),
+                    }),
                     may_retry,
                     is_refused: true,
                 };

@@ -347,6 +347,7 @@ impl CompositeTool {
                 text.push_str(&format!("\nwithout undo: {}", undo.not_undoable.join(", ")));
             }
         }
+        text.push('\n');
         let data = json!({"failed": failed, "steps": ran.steps, "undo": ran.undo});
         ToolResult::failed(failure, text).with_data(data)
     }

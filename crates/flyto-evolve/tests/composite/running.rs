@@ -56,6 +56,7 @@ async fn what_failed_is_told_with_what_was_done_and_taken_back_in_reverse() {
         undone: each[1], each[0], b, a
         not undone: bad: out of paper
         without undo: c
+
         {"undone":["each[1]","each[0]","b","a"],"failed":[["bad","out of paper"]],"not_undoable":["c"]}
         Some(ExitCode { code: 3 })"#]]
     .assert_eq(&report(&result));
@@ -82,8 +83,9 @@ async fn a_step_that_is_denied_stays_denied() {
         step "a" failed
         a: failed: a rule denies it
         b: not run
+
         null
-        Some(Reported { code: None })"#]]
+        Some(Denied)"#]]
     .assert_eq(&report(&result));
     assert_eq!(bench.called(), ["denied {}"]);
 }
@@ -147,6 +149,7 @@ async fn cancelling_ends_the_running_step_and_takes_back() {
         a: done
         b: failed: cancelled
         undone: a
+
         {"undone":["a"],"failed":[],"not_undoable":[]}
         Some(Cancelled)"#]]
     .assert_eq(&report(&result));
