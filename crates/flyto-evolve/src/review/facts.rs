@@ -66,6 +66,8 @@ impl Facts {
         let mut assigned = BTreeSet::new();
         let bare = without_quotes(text);
         for line in bare.lines().map(str::trim).filter(|it| !it.starts_with('#')) {
+            // The `&` of a redirection separates no commands.
+            let line = line.replace(">&", "> ").replace("<&", "< ").replace("&>", " > ");
             for part in line.split([';', '|', '&', '(', ')', '`']) {
                 first_word(part, &mut commands, &mut assigned);
             }
@@ -148,7 +150,7 @@ fn without_quotes(text: &str) -> String {
 fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeSet<String>) {
     const SKIPPED: &[&str] = &[
         "if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "fi", "done",
-        "esac", "$",
+        "esac", "$", "in",
     ];
     let mut words = part.split_whitespace();
     while let Some(word) = words.next() {
@@ -156,6 +158,11 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeS
             word.find(|it: char| it != '_' && !it.is_ascii_alphanumeric()).unwrap_or(word.len());
         if name_end > 0 && word[name_end..].starts_with('=') {
             assigned.insert(word[..name_end].to_owned());
+        } else if matches!(word, "case" | "select") {
+            return;
+        } else if word.ends_with(['>', '<']) {
+            // What follows is its target.
+            words.next();
         } else if matches!(word, "for" | "read" | "local" | "declare" | "export" | "readonly") {
             assigned.extend(words.map(|it| it.split('=').next().unwrap_or_default().to_owned()));
             return;
