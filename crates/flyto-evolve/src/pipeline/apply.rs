@@ -158,8 +158,8 @@ impl ToolBuilder {
             (ProposalSource::File, Some(_)) => Change::HumanEdit,
             (ProposalSource::Again, _) => Change::Reviewed,
             (ProposalSource::Imported { from }, _) => Change::Imported { from: from.clone() },
-            (ProposalSource::Agent, None) => Change::Created,
-            (ProposalSource::Agent, Some(_)) => Change::Updated,
+            (ProposalSource::Agent | ProposalSource::Person, None) => Change::Created,
+            (ProposalSource::Agent | ProposalSource::Person, Some(_)) => Change::Updated,
         };
         let evidence = json!({
             "examples": review.examples, "secrets": review.secrets, "notes": review.notes,
@@ -168,6 +168,7 @@ impl ToolBuilder {
         let mut new =
             NewVersion::new(definition.clone(), base, change).approved(approval).evidence(evidence);
         new.proposed_by.clone_from(&proposal.by);
+        new.is_of_person = proposal.source == ProposalSource::Person;
         new.replaces_edit = proposal.replaces_edit;
         let saved = self.blocking(move |store| store.commit(new)).await;
         let version = saved.map_err(|err| conflict(err, &definition))?;
@@ -195,7 +196,7 @@ impl ToolBuilder {
         }
         let definition = checked.definition;
         let sha256 = definition.hash();
-        let id = sha256.proposal_id(&definition.name);
+        let id = sha256.with_tools(&checked.tools).proposal_id(&definition.name);
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,
@@ -209,6 +210,7 @@ impl ToolBuilder {
             at: flyto_audit::Timestamp::now().to_string(),
             distinct_because: proposal.distinct_because.clone(),
             imported_from,
+            is_of_person: proposal.source == ProposalSource::Person,
         };
         // A file waits where it is, and so does a version.
         if !matches!(proposal.source, ProposalSource::File | ProposalSource::Again) {

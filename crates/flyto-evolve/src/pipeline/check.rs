@@ -217,7 +217,9 @@ fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
     let source = Source::new(proposal.place.as_str(), proposal.text.as_str());
     let parsed = match proposal.source {
         ProposalSource::File | ProposalSource::Again => parse(&source),
-        ProposalSource::Agent | ProposalSource::Imported { .. } => parse_proposal(&source),
+        ProposalSource::Agent | ProposalSource::Person | ProposalSource::Imported { .. } => {
+            parse_proposal(&source)
+        }
     };
     let Some(definition) = parsed.definition else {
         return Err(Refusal::Invalid { findings: parsed.findings.into_vec() });

@@ -37,8 +37,10 @@ pub struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProposalSource {
-    /// An agent, or a person at a terminal.
+    /// An agent.
     Agent,
+    /// A person, whose tools no [rule](crate::decay) sets aside for not being used.
+    Person,
     /// A file in the store that was never approved. It may have a wider name, and larger parts.
     File,
     /// A saved version, about which a person is asked anew; see [`Proposal::again`].

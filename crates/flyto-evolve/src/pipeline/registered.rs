@@ -376,13 +376,7 @@ impl ToolBuilder {
     pub async fn resume(&self, id: &str) -> Result<Applied, Refusal> {
         let owned = id.to_owned();
         let pending = self.blocking(move |store| store.pending_one(&owned)).await?;
-        let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
-        proposal.base = pending.base;
-        proposal.distinct_because = pending.distinct_because;
-        if let Some(from) = pending.imported_from {
-            proposal.source = ProposalSource::Imported { from };
-        }
-        let res = self.apply(proposal).await;
+        let res = self.apply(pending.proposal()).await;
         if matches!(res, Ok(Applied::Saved(_) | Applied::Once { .. }) | Err(Refusal::Denied { .. }))
         {
             let id = id.to_owned();

@@ -284,9 +284,10 @@ impl ToolBuilder {
                 let loaded = store.load()?;
                 let mut firsts = Vec::new();
                 for it in &loaded.active {
-                    firsts.push(
-                        store.history(&it.definition.name)?.first().map(|it| it.change.clone()),
-                    );
+                    let history = store.history(&it.definition.name)?;
+                    let is_of_agent =
+                        |it: &Version| it.change == Change::Created && !it.is_of_person;
+                    firsts.push(history.first().is_some_and(is_of_agent));
                 }
                 Ok((loaded, store.pins()?, firsts))
             })
@@ -302,7 +303,7 @@ impl ToolBuilder {
             UsedTool {
                 name: name.clone(),
                 last_touched_ms: used.unwrap_or(i64::MIN).max(ms(&version.saved_at)),
-                is_made_by_agent: first == Some(Change::Created),
+                is_made_by_agent: first,
                 is_pinned: pins.contains_key(name),
                 is_needed: needed,
             }

@@ -60,6 +60,8 @@ pub struct NewVersion {
     pub approval: Option<Approval>,
     /// What the person was shown beside the text.
     pub evidence: Value,
+    /// Whether a person proposed it.
+    pub is_of_person: bool,
     /// The hash of an edit by hand that it takes the place of. Any other edit is [`StoreError::EditedByHand`].
     pub replaces_edit: Option<DefinitionHash>,
 }
@@ -76,6 +78,7 @@ impl NewVersion {
             change,
             approval: None,
             evidence: Value::Null,
+            is_of_person: false,
             replaces_edit: None,
         }
     }
@@ -182,6 +185,7 @@ impl Store {
             change: new.change,
             saved_at: now,
             proposed_by: new.proposed_by,
+            is_of_person: new.is_of_person,
             approval: new.approval,
             evidence: new.evidence,
             definition,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{PENDING, Store, StoreError};
-use crate::{DefinitionHash, definition::file_name_fault};
+use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
 /// The most proposals of one tool that wait.
 pub const MAX_PENDING_OF_TOOL: usize = 8;
@@ -58,6 +58,9 @@ pub struct Pending {
     /// Where it came from, for one that was imported.
     #[serde(default)]
     pub imported_from: Option<String>,
+    /// Whether a person proposed it.
+    #[serde(default)]
+    pub is_of_person: bool,
 }
 
 /// A finding of which a person said that it is no secret.
@@ -77,6 +80,22 @@ pub struct Acknowledgement {
     pub at: String,
     /// Why it is no secret.
     pub reason: String,
+}
+
+impl Pending {
+    /// The proposal that waits.
+    #[must_use]
+    pub fn proposal(&self) -> Proposal {
+        let mut res = Proposal::new(&self.definition, &self.proposed_by);
+        res.base = self.base;
+        res.distinct_because.clone_from(&self.distinct_because);
+        match &self.imported_from {
+            Some(from) => res.source = ProposalSource::Imported { from: from.clone() },
+            None if self.is_of_person => res.source = ProposalSource::Person,
+            None => {}
+        }
+        res
+    }
 }
 
 impl Store {

@@ -49,6 +49,8 @@ pub struct Version {
     pub saved_at: String,
     /// By which session, agent or person it was proposed.
     pub proposed_by: String,
+    /// Whether a person proposed it.
+    pub is_of_person: bool,
     /// By which person the text was approved.
     pub approval: Option<Approval>,
     /// What a person was shown beside the text: what was found and how the examples went, as data.
@@ -164,6 +166,8 @@ struct Record {
     saved_at: String,
     #[serde(default)]
     proposed_by: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    is_of_person: bool,
     approval: Option<Approval>,
     #[serde(default)]
     evidence: Value,
@@ -174,6 +178,11 @@ struct Record {
     #[serde(default)]
     created_by: String,
     definition: Value,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(it: &bool) -> bool {
+    !*it
 }
 
 /// The only format there is so far. Another one is not read.
@@ -190,6 +199,7 @@ pub(super) fn to_text(version: &Version) -> String {
         change: version.change.clone(),
         saved_at: version.saved_at.clone(),
         proposed_by: version.proposed_by.clone(),
+        is_of_person: version.is_of_person,
         approval: version.approval.clone(),
         evidence: version.evidence.clone(),
         sha256: version.hash(),
@@ -233,6 +243,7 @@ pub(super) fn from_bytes(name: &str, number: u64, bytes: &[u8]) -> Result<Versio
         change: record.change,
         saved_at: record.saved_at,
         proposed_by: record.proposed_by,
+        is_of_person: record.is_of_person,
         approval: record.approval,
         evidence: record.evidence,
         definition,
