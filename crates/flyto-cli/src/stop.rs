@@ -74,6 +74,14 @@ impl Stop {
         }
     }
 
+    /// What went wrong, without what to do about it; empty where nothing is to be said.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Error(trouble) => &trouble.message,
+            Self::Closed | Self::Killed(_) => "",
+        }
+    }
+
     /// Adds what to do about it.
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         if let Self::Error(trouble) = &mut self {

@@ -134,10 +134,21 @@ pub(crate) struct Named {
 #[async_trait]
 impl Approver for Named {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
-        let found = review.sha256.proposal_id(&review.name);
+        let found = review.id();
         if found != self.id {
-            let what = format!("the text that waits is {found:?}, not {:?}", self.id);
-            return Err(ApproverError::new(what));
+            let tools: Vec<String> = review
+                .tools
+                .iter()
+                .map(|(name, hash)| format!("{name} (sha256 {})", hash.short()))
+                .collect();
+            let calls = match tools.is_empty() {
+                true => String::new(),
+                false => format!(": it calls {} now", tools.join(", ")),
+            };
+            return Err(ApproverError::new(format!(
+                "what waits is {found:?}, not {:?}, since its text or a tool that it calls changed{calls}",
+                self.id
+            )));
         }
         Ok(Decision::new(Answer::Save, self.by.clone()))
     }

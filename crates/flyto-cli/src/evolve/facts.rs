@@ -1,6 +1,6 @@
 //! What is told of a version of a tool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flyto_evolve::{Change, Status, Store, ToolUsage, Usage, Version};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::words::{one_line, time};
 pub(crate) struct Evolution {
     pub(crate) version: u64,
     pub(crate) sha256: String,
-    /// `active`, `failing`, `archived`, `quarantined`, `needs_review`, `unapproved`.
+    /// `active`, `failing`, `archived`, `quarantined`, `needs_review`, `edited`, `damaged`, `unapproved`.
     pub(crate) state: &'static str,
     pub(crate) parent: Option<u64>,
     pub(crate) change: Change,
@@ -46,16 +46,23 @@ pub(crate) struct Known {
     pins: BTreeMap<String, String>,
     /// Composites that refuse their calls, with the tools that changed.
     needs_review: BTreeMap<(String, u64), Vec<String>>,
+    /// Tools that refuse their calls, since a person edited their file.
+    edited: BTreeSet<String>,
+    /// Tools that cannot be called, since the newest file of their history cannot be used.
+    held: BTreeSet<String>,
 }
 
 impl Known {
     /// What cannot be read is left out: neither statistics nor pins decide what runs.
     pub(crate) fn of(store: &Store) -> Self {
         let (usage, pins) = (store.usage().unwrap_or_default(), store.pins().unwrap_or_default());
-        let needs_review = store.load().map(|it| it.needs_review()).unwrap_or_default();
+        let loaded = store.load().unwrap_or_default();
+        let needs_review = loaded.needs_review();
         let needs_review =
             needs_review.into_iter().map(|it| ((it.name, it.version), it.tools)).collect();
-        Self { usage, pins, needs_review }
+        let edited = loaded.unapproved.into_iter().map(|it| it.definition.name).collect();
+        let held = loaded.held.into_iter().map(|it| it.definition.name).collect();
+        Self { usage, pins, needs_review, edited, held }
     }
 
     /// The calls of all versions of a tool.
@@ -73,9 +80,11 @@ impl Evolution {
         Self {
             version: version.number,
             sha256: version.hash().to_string(),
-            state: match changed {
-                Some(_) => "needs_review",
-                None => state(version, usage.as_ref()),
+            state: match (changed, state(version, usage.as_ref())) {
+                (_, "active" | "failing") if known.held.contains(name) => "damaged",
+                (_, "active" | "failing") if known.edited.contains(name) => "edited",
+                (Some(_), _) => "needs_review",
+                (None, it) => it,
             },
             parent: version.parent,
             change: version.change.clone(),

@@ -185,16 +185,28 @@ impl Evolved {
         if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
             return Some(unapproved(it));
         }
-        report.damaged.iter().find(|it| is_file_of(&it.path, name)).map(damaged)
+        let found = report.damaged.iter().find(|it| is_file_of(&it.path, name))?;
+        let is_held =
+            store.load().is_ok_and(|it| it.held.iter().any(|it| it.definition.name == name));
+        let [restore, archive] =
+            ["restore", "archive"].map(|it| command_line(["flyto", "evolve", it, name]));
+        Some(
+            damaged(found)
+                + &match is_held {
+                    true => format!(
+                        ": `{restore}` has the version before it run again, `{archive}` sets the tool aside"
+                    ),
+                    false => String::new(),
+                },
+        )
     }
 }
 
 /// That no person approved a file, and what to do.
 fn unapproved(it: &Unapproved) -> String {
-    let id = it.definition.hash().proposal_id(&it.definition.name);
     let name = one_line(&it.definition.name);
     let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
-    format!("the file of the tool {name} {what}: {}", approve(&id))
+    format!("the file of the tool {name} {what}: {}", approve(&it.id))
 }
 
 /// What is wrong with a file that cannot be used.
@@ -285,6 +297,11 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Stop> {
 
 /// The end of a verb whose proposal was refused.
 pub(crate) fn refused(refusal: Refusal) -> Stop {
+    refused_by(refusal, "propose")
+}
+
+/// The same for a proposal that was made by this verb of `evolve`.
+pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
     let text = match &refusal {
         Refusal::Invalid { .. } => "the definition cannot be used".to_owned(),
         Refusal::Store(err) => chain(err),
@@ -320,7 +337,7 @@ pub(crate) fn refused(refusal: Refusal) -> Stop {
             }
             match refusal {
                 Refusal::Exists { version, .. } | Refusal::Conflict { current: version, .. } => {
-                    stop.with_help(format!("`flyto evolve propose --base {version} FILE`"))
+                    stop.with_help(format!("`flyto evolve {verb} --base {version} FILE`"))
                 }
                 _ => stop,
             }

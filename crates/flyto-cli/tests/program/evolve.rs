@@ -216,6 +216,51 @@ fn an_id_shows_the_text_that_it_approves() {
 }
 
 #[test]
+fn no_damage_brings_an_archived_tool_back() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    for (number, damage) in [(2, "x"), (4, "")] {
+        place.told(&["archive", "t"]);
+        let path = place.path().join(format!("tools/history/t/{number:06}.json"));
+        match damage {
+            "" => std::fs::remove_file(&path).unwrap(),
+            text => std::fs::write(&path, text).unwrap(),
+        }
+        let ran = place.evolving(&["call", "t", "text=a"]).run();
+        assert_eq!(ran.code, Some(4), "{}", ran.shown());
+        assert!(
+            ran.stderr().contains("`flyto evolve restore t` has the version before it run again"),
+            "{}",
+            ran.shown()
+        );
+        let list = place.told(&["list"]);
+        assert_eq!(list["tools"][0]["state"], "damaged", "{list}");
+        assert_eq!(place.told(&["restore", "t"])["version"], number + 1);
+        assert_eq!(place.output(&["t", "text=a"]), "t\n");
+    }
+}
+
+#[test]
+fn what_waits_is_shown_also_where_it_would_be_refused() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    let late = place.staged(&definition("t", "echo late\n"), &["--base", "1"]);
+    place.approved(&definition("t", "echo two\n"), &["--base", "1"]);
+    let ran = place.evolve(&["show", &late]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stdout().contains("echo late"), "{}", ran.shown());
+    assert!(ran.stderr().contains("it would be refused now: "), "{}", ran.shown());
+    assert_eq!(place.told(&["show", &late])["pending"]["id"], late);
+
+    // An edit of the file keeps the tool from its calls, and is told so.
+    let path = place.path().join("tools/tools/t.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("echo two", "echo by hand")).unwrap();
+    assert_eq!(place.told(&["show", "t"])["state"], "edited");
+    assert_eq!(place.evolving(&["call", "t", "text=a"]).run().code, Some(7));
+}
+
+#[test]
 fn a_person_says_that_a_text_is_no_secret() {
     let place = Place::new();
     let text = |token: &str| definition("t", &format!("echo '{token}'\n"));
@@ -314,7 +359,7 @@ fn states_are_told_and_changed() {
             NAME   VERSION  STATE        CALLS  DESCRIPTION
             fails  2        quarantined  3      Fails.
             picky  1        failing      3      Does picky with a text.
-            works  1        active       0      Does works with a text.
+            works  1        edited       0      Does works with a text.
 
             WAITS                                           BASED ON  PROPOSED BY
             new-e2d8d6be2f1bcd33598a261e9df322d3c2691b31    -         ada

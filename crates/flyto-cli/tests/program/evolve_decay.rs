@@ -18,8 +18,13 @@ fn told(place: &Place, words: &[&str]) -> Value {
 #[test]
 fn tools_that_are_not_used_are_archived_unless_they_are_pinned() {
     let place = Place::new();
+    // What a person proposed stays.
+    place.approved(&definition("mine", "echo mine\n"), &[]);
     for name in ["kept", "old"] {
-        let id = place.staged(&definition(name, &format!("echo {name}\n")), &[]);
+        let text = definition(name, &format!("echo {name}\n"));
+        let ran = place.evolving(&["call", "create_tool", "--json", &text]).run();
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        let id = told(&place, &["list"])["pending"][0]["id"].as_str().unwrap().to_owned();
         evolve(&place, &["approve", "--yes", &id]);
         assert_eq!(place.evolving(&["call", name, "text=x"]).run().stdout(), format!("{name}\n"));
     }

@@ -55,6 +55,17 @@ fn a_tool_goes_out_and_comes_in_as_a_skill() {
 }
 
 #[test]
+fn an_import_of_a_name_that_is_there_says_how_to_update_it() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    let text = place.evolve(&["export", "t"]).stdout();
+    place.write("t.tool.json", &text);
+    let ran = place.evolve(&["import", "t.tool.json"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(ran.stderr().contains("`flyto evolve import --base 1 FILE`"), "{}", ran.shown());
+}
+
+#[test]
 fn a_skill_from_elsewhere_is_a_proposal() {
     let place = Place::new();
     place.write("hello/SKILL.md", "---\nname: hello\ndescription: Greets.\n---\nRun the script.\n");

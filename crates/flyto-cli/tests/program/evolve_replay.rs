@@ -71,6 +71,7 @@ fn a_version_is_replayed_before_it_is_approved_and_after() {
           /output: "3\n" -> "4\n"
         version 1, {"text":""}: different
           /output: "0\n" -> "1\n"
+        compared is what each call delivers, and nothing else that it does
     "#]]
     .assert_eq(&plain(&ran.stdout()));
     assert!(review.contains("1 equal, 2 different, 0 not reproduced"), "{review}");

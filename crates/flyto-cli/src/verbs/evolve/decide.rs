@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::args::evolve::{Approve, Deny, Propose};
 use crate::evolve::{
     AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
-    refused,
+    refused, refused_by,
 };
 use crate::exit::{Exit, Why};
 use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
@@ -36,18 +36,19 @@ pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
     let mut proposal = Proposal::new(text, person(session.env())).read_from(place(&args.file));
     proposal.base = args.base;
     proposal.distinct_because.clone_from(&args.distinct_because);
-    apply(proposal, session)
+    apply(proposal.source(ProposalSource::Person), "propose", session)
 }
 
 /// Makes a tool of a proposal, and asks at the terminal; without one, the proposal waits.
-pub(super) fn apply(proposal: Proposal, session: &Session) -> Result<Exit, Stop> {
+/// `verb` is the one by which it is made.
+pub(super) fn apply(proposal: Proposal, verb: &str, session: &Session) -> Result<Exit, Stop> {
     let approver: Arc<dyn Approver> = match can_ask(&session.screen) {
         true => at_terminal(session),
         false => Arc::new(Later),
     };
     let loaded = load(session, approver)?;
     let applied = working()?.block_on(super::joined(&loaded)?.builder.apply(proposal));
-    told(applied, session)
+    told(applied, verb, session)
 }
 
 fn at_terminal(session: &Session) -> Arc<dyn Approver> {
@@ -101,9 +102,9 @@ pub(super) fn read(file: &Path) -> Result<String, Stop> {
 }
 
 /// Tells what came of a proposal.
-fn told(applied: Result<Applied, Refusal>, session: &Session) -> Result<Exit, Stop> {
+fn told(applied: Result<Applied, Refusal>, verb: &str, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
-    let applied = applied.map_err(refused)?;
+    let applied = applied.map_err(|it| refused_by(it, verb))?;
     let (document, text) = match &applied {
         Applied::Saved(version) => {
             let (name, number) = (&version.definition.name, version.number);
@@ -154,15 +155,10 @@ impl Waiting {
         let pending = store.pending().map_err(failed)?;
         let loaded = store.load().map_err(failed)?;
         let needs_review = loaded.needs_review();
-        let composites = loaded.active.iter().filter_map(|it| {
-            let name = &it.definition.name;
-            needs_review.iter().find(|it| it.name == *name)?;
-            Some(Self::Composite { name: name.clone(), id: it.hash().proposal_id(name) })
-        });
-        let files = loaded.unapproved.iter().map(|it| {
-            let name = it.definition.name.clone();
-            Self::File { id: it.definition.hash().proposal_id(&name), name }
-        });
+        let composites = needs_review.into_iter();
+        let composites = composites.map(|it| Self::Composite { name: it.name, id: it.id });
+        let files = loaded.unapproved.into_iter();
+        let files = files.map(|it| Self::File { name: it.definition.name, id: it.id });
         let proposals = pending.into_iter().map(|it| Self::Proposal(it.id));
         let all: Vec<Self> = proposals.chain(files).chain(composites).collect();
         if let Some(at) = all.iter().position(|it| it.id() == wanted) {
@@ -225,7 +221,7 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     // One that was denied waits no longer, and a store that failed says nothing about the proposal.
     let is_kept = matches!(&waiting, Waiting::Proposal(_))
         && matches!(&applied, Err(it) if !matches!(it, Refusal::Denied { .. } | Refusal::Store(_)));
-    told(applied, session).map_err(|stop| match is_kept {
+    told(applied, "propose", session).map_err(|stop| match is_kept {
         true => {
             let deny = command_line(["flyto", "evolve", "deny", waiting.id()]);
             stop.with_help(format!("it waits still; `{deny}` removes it"))
@@ -295,16 +291,7 @@ pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Sto
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded)?.builder;
     let proposal = match waiting {
-        Waiting::Proposal(id) => {
-            let pending = builder.store().pending_one(id).map_err(failed)?;
-            let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
-            proposal.base = pending.base;
-            proposal.distinct_because = pending.distinct_because;
-            if let Some(from) = pending.imported_from {
-                proposal.source = ProposalSource::Imported { from };
-            }
-            proposal
-        }
+        Waiting::Proposal(id) => builder.store().pending_one(id).map_err(failed)?.proposal(),
         Waiting::File { name, .. } => {
             let found = builder.store().unapproved(name).map_err(failed)?;
             let by = person(session.env());

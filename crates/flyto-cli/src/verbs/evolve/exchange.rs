@@ -87,7 +87,7 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
         let mut proposal = import_skill(&args.file, &person(session.env()))
             .map_err(|err| Stop::new(Why::Broken, chain(&err)))?;
         proposal.base = args.base;
-        return apply(proposal, session);
+        return apply(proposal, "import", session);
     }
     let text = read(&args.file)?;
     let from = place(&args.file);
@@ -98,5 +98,5 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
             .with_help("`flyto evolve export` writes such files; `propose` takes a definition")
     })?;
     proposal.base = args.base;
-    apply(proposal, session)
+    apply(proposal, "import", session)
 }

@@ -1,6 +1,6 @@
 //! `evolve list`: the tools of the store, and what waits.
 
-use flyto_evolve::{Loaded, Pending, Version};
+use flyto_evolve::{Loaded, NeedsReview, Pending, Version};
 use serde::Serialize;
 
 use crate::evolve::{Evolution, Known, failed, name_of, set_aside_remark};
@@ -17,6 +17,8 @@ struct Document<'a> {
     pending: &'a [Pending],
     /// Files that no person approved.
     unapproved: Vec<File<'a>>,
+    /// Composites whose tools changed.
+    needs_review: &'a [NeedsReview],
     /// Files that cannot be used.
     damaged: Vec<Damaged<'a>>,
     /// Files that could not be used when they were set aside.
@@ -36,7 +38,7 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct File<'a> {
-    id: String,
+    id: &'a str,
     name: &'a str,
     /// The version that it was edited from.
     base: Option<u64>,
@@ -52,9 +54,9 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let loaded = store.load().map_err(failed)?;
     let needs_review = loaded.needs_review();
-    let Loaded { active, archived, unapproved, damaged, set_aside, .. } = loaded;
+    let Loaded { active, archived, held, unapproved, damaged, set_aside, .. } = loaded;
     let pending = store.pending().map_err(failed)?;
-    let mut versions: Vec<&Version> = active.iter().chain(&archived).collect();
+    let mut versions: Vec<&Version> = active.iter().chain(&archived).chain(&held).collect();
     versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
     let known = Known::of(&store);
     let tools: Vec<Tool<'_>> = versions
@@ -69,11 +71,7 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         .collect();
     let unapproved: Vec<File<'_>> = unapproved
         .iter()
-        .map(|it| File {
-            id: it.definition.hash().proposal_id(&it.definition.name),
-            name: &it.definition.name,
-            base: it.base,
-        })
+        .map(|it| File { id: &it.id, name: &it.definition.name, base: it.base })
         .collect();
     let damaged: Vec<Damaged<'_>> = damaged
         .iter()
@@ -85,7 +83,16 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     if screen.is_json() {
         let dir = store.dir().to_string_lossy().into_owned();
         let pending = &pending;
-        screen.document(&Document { dir, tools, pending, unapproved, damaged, set_aside })?;
+        let needs_review = &needs_review;
+        screen.document(&Document {
+            dir,
+            tools,
+            pending,
+            unapproved,
+            needs_review,
+            damaged,
+            set_aside,
+        })?;
         return Ok(Exit::Ok);
     }
     if tools.is_empty() && pending.is_empty() && unapproved.is_empty() {
@@ -112,12 +119,12 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
             table.row([one_line(&it.id), base, one_line(&it.proposed_by)]);
         }
         for it in &unapproved {
-            table.row([one_line(&it.id), base(it.base), "an edit of its file".to_owned()]);
+            table.row([one_line(it.id), base(it.base), "an edit of its file".to_owned()]);
         }
         for it in &needs_review {
             let changed: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
             let why = format!("a change of {}", changed.join(", "));
-            table.row([one_line(&it.name), base(Some(it.version)), why]);
+            table.row([one_line(&it.id), base(Some(it.version)), why]);
         }
         screen.answer(format!("{gap}{}", table.draw(screen.stdout)))?;
         screen.note("`flyto evolve approve ID` shows what waits, and asks");

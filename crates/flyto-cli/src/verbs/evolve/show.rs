@@ -1,6 +1,6 @@
 //! `evolve show`, `diff` and `history`: versions, and what differs between them.
 
-use flyto_evolve::{Body, FieldDiff, Review, Version};
+use flyto_evolve::{Body, FieldDiff, Pending, Review, Version};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +28,31 @@ struct Proposed<'a> {
     review: &'a Review,
 }
 
+#[derive(Serialize)]
+struct Refused<'a> {
+    id: &'a str,
+    /// Why it cannot be approved any more.
+    refused: &'a str,
+    pending: &'a Pending,
+}
+
+/// A proposal as it was stored, with why it would be refused now.
+fn stored(id: &str, why: Stop, session: &Session) -> Result<Exit, Stop> {
+    let pending = session.evolve_store()?.pending_one(id).map_err(failed)?;
+    let screen = session.screen;
+    let refused = why.message();
+    if screen.is_json() {
+        screen.document(&Refused { id, refused, pending: &pending })?;
+        return Ok(Exit::Ok);
+    }
+    let (by, at) = (one_line(&pending.proposed_by), one_line(&pending.at));
+    let base = pending.base.map_or_else(|| "no version".to_owned(), |it| format!("version {it}"));
+    let head = format!("proposed by {by}, {at}, based on {base}\n\n");
+    screen.answer(head + &tame(&flyto_evolve::visible(&pending.definition)))?;
+    screen.note(format_args!("it would be refused now: {}", one_line(refused)));
+    Ok(Exit::Ok)
+}
+
 pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let screen = session.screen;
@@ -37,7 +62,14 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
         && let Ok(waiting) = Waiting::find(&store, &args.name)
         && (waiting.id() == args.name || !is_tool())
     {
-        let review = review(&waiting, session)?;
+        let review = match review(&waiting, session) {
+            Ok(review) => review,
+            // One that would be refused by now is shown as it lies in the store.
+            Err(stop) => match &waiting {
+                Waiting::Proposal(id) => return stored(id, stop, session),
+                _ => return Err(stop),
+            },
+        };
         if screen.is_json() {
             screen.document(&Proposed { id: &args.name, review: &review })?;
         } else {
