@@ -187,3 +187,23 @@ fn default_guard(
     });
     Ok(guard.fingerprint_key(&store.fingerprint_key()?).build())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn literal_parts_are_joined_as_a_composite_joins_them() {
+        let value = json!({"steps": [{"with": {
+            "a": {"$concat": ["gh", "p_", {"$concat": ["x", 1]}, {"$ref": "/input/a"}, "end"]},
+            "b": ["not", "joined"],
+        }}]});
+        let mut res = Vec::new();
+        collect_joined(&value, &mut Pointer::root(), &mut res);
+        let text: Vec<&str> = res.iter().map(|it| it.1.as_str()).collect();
+        assert_eq!(text, ["ghp_x1", "end", "x1"]);
+        assert!(res.iter().take(2).all(|it| it.0 == "/steps/0/with/a"), "{res:?}");
+    }
+}

@@ -163,6 +163,8 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeS
         } else if word.ends_with(['>', '<']) {
             // What follows is its target.
             words.next();
+        } else if word.starts_with(['>', '<']) {
+            // Its target is in the word.
         } else if matches!(word, "for" | "read" | "local" | "declare" | "export" | "readonly") {
             assigned.extend(words.map(|it| it.split('=').next().unwrap_or_default().to_owned()));
             return;
@@ -317,6 +319,15 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+
+    #[test]
+    fn a_stream_and_a_reserved_word_are_no_commands() {
+        let script =
+            "ls 2>&1 | sort\nmake &>log && echo a >&2\ncase $x in\n a) wc ;;\nesac\n>out date\n";
+        let facts = Facts::of(&ToolDefinition::script("t", "Tests.", script));
+        assert_eq!(facts.commands, ["a", "date", "echo", "ls", "make", "sort", "wc"]);
+        assert!(super::super::visible("a\u{2800}b").contains("u{2800}"));
+    }
 
     #[test]
     fn facts_are_what_a_reader_looks_for() {
