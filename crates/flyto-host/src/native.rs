@@ -30,7 +30,7 @@ use tracing::Instrument as _;
 /// deadline, where the runtime has another thread.
 ///
 /// At the deadline the call is cancelled, and dropped when it has not ended [`DEFAULT_GRACE`] later. A result that
-/// comes in this time is kept, unless it says that the call was cancelled.
+/// comes in this time is kept; one that says that the call was cancelled says that its time was over.
 ///
 /// `is_checked` says that the input is known to fit.
 pub(crate) async fn call(
@@ -66,6 +66,16 @@ pub(crate) async fn call(
     }
     match timeout(DEFAULT_GRACE, &mut task).await {
         Ok(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),
+        // The tool says what it did until then; why it was cancelled is told in front of it.
+        Ok(Ok(Ok(mut res))) => {
+            let ended = timed_out(&name, given);
+            res.failure = ended.failure;
+            res.output = match res.output.is_empty() {
+                true => ended.output,
+                false => format!("{}\n{}", ended.output, res.output),
+            };
+            Ok(res)
+        }
         Ok(Ok(Err(err))) if err.kind() != ToolErrorKind::Cancelled => Err(err),
         Ok(Err(err)) => lost(&name, err),
         _ => Ok(timed_out(&name, given)),

@@ -48,6 +48,22 @@ async fn what_a_tool_says_when_it_is_cancelled_at_the_deadline_is_kept() {
     assert_eq!((res.failure, &*res.output), (None, "half of it"));
 }
 
+#[tokio::test]
+async fn a_cancelled_result_keeps_what_the_tool_did_until_the_deadline() {
+    let tells = NativeTool::builder("t", "Ends when it is told to.").on_cancel(OnCancel::Tell).run(
+        async |ctx: CallContext, _: NoInput| {
+            ctx.cancellation().cancelled().await;
+            ToolResult::failed(Failure::Cancelled, "two of three steps")
+                .with_data(serde_json::json!({"n_done": 2}))
+        },
+    );
+    let given = Duration::from_secs(2);
+    let res = call_for(&host_with(tells.expect("a tool")), given).await;
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(given) }));
+    assert_eq!(res.output, "tool \"t\" timed out after 2s\ntwo of three steps");
+    assert_eq!(res.data, Some(serde_json::json!({"n_done": 2})));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_blocks_its_thread_does_not_keep_the_caller() {
     let (sender, receiver) = mpsc::channel::<()>();
