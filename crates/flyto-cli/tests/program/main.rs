@@ -12,6 +12,7 @@ mod escapes; // what tools leave running
 mod evolve; // tools that agents write
 mod evolve_composite; // and compose
 mod evolve_decay; // and leave unused
+mod evolve_decide; // and that wait for a person
 mod evolve_exchange; // and take elsewhere
 mod evolve_replay; // and run over recorded calls
 mod evolve_terminal; // and a person approves

@@ -110,6 +110,9 @@ pub(super) fn scan(
 }
 
 /// The texts that a composite would join of what is written in it: each run of parts of a `$concat` without a reference.
+///
+/// Each has the pointer of the object with the `$concat`. A `$concat` within another one is a part of it, and is looked at
+/// by itself as well.
 fn collect_joined(value: &Value, at: &mut Pointer, res: &mut Vec<(String, String)>) {
     match value {
         Value::Array(items) => {

@@ -97,6 +97,8 @@ struct Look<'a> {
 }
 
 /// Whether a name says that a text, or a number, of its member is a secret.
+///
+/// `flyto-security` has the names; a member of that name is handed to it, and its answer is compared.
 fn hides(name: &str) -> [bool; 2] {
     [json!("x"), json!(1)].map(|value| {
         let member = json!({name: value}).to_string();

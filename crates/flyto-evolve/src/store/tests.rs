@@ -1,5 +1,7 @@
 //! Stores whose writer is stopped, whose files are damaged, and which a person edits.
 
+mod held;
+
 use std::{
     fs, io,
     sync::atomic::{AtomicU64, Ordering},
@@ -410,33 +412,6 @@ fn what_is_damaged_is_set_aside_and_told() {
             damaged []
             recovered ["t set aside: it is a link, and links are not followed in a store"]"#]],
     );
-}
-
-#[test]
-fn no_damage_brings_an_archived_tool_back() {
-    let damages: [fn(&Path); 2] =
-        [|path| fs::write(path, "x").unwrap(), |path| fs::remove_file(path).unwrap()];
-    for damage in damages {
-        let (_temp, store) = store();
-        let first = store.commit(new("t", "echo 1\n", None)).unwrap();
-        store.archive("t", "ada").unwrap();
-        damage(&store.path(&record_of("t", 2)));
-        let (recovered, loaded) = store.recover_and_load().unwrap();
-        assert_eq!(format!("{loaded:?}"), format!("{:?}", store.load().unwrap()));
-        let counts = (recovered.len(), loaded.active.len(), loaded.damaged.len());
-        assert_eq!(counts, (0, 0, 1), "{loaded:?}");
-        assert_eq!(loaded.held, [first.clone()]);
-        let err = store.in_force("t", 1, first.hash()).unwrap_err();
-        assert!(err.to_string().contains("restored or archived"), "{err}");
-
-        // A person decides, and no number is given twice.
-        let back = store.restore("t", "ada").unwrap();
-        assert_eq!((back.number, back.hash()), (3, first.hash()));
-        let loaded = store.load().unwrap();
-        assert_eq!((loaded.active.len(), loaded.held.len()), (1, 0));
-        store.in_force("t", 3, first.hash()).unwrap();
-        assert_eq!(store.archive("t", "ada").unwrap().number, 4);
-    }
 }
 
 #[test]

@@ -97,6 +97,9 @@ pub(super) enum Input {
 }
 
 /// Looks at a program and its words.
+///
+/// The word of the program is fixed, plain, and no way to another program. Then come what is never taken, what has fixed
+/// words, and the table of [`programs`].
 pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
     let path = fixed(program, "in the place of the program")?;
     let is_plain = |it: char| it.is_alphanumeric() || "_./-+@%,:".contains(it);
@@ -161,6 +164,9 @@ pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> 
 }
 
 /// One word of what evaluates its words.
+///
+/// A fixed word can still do harm: an option of `set` that has bash read words in another way, a callback of `mapfile`, an
+/// index in the name of a variable, a file of rules that `make` reads from its input.
 fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
     let text = fixed(word, place)?;
     match name {
@@ -189,6 +195,9 @@ fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
 }
 
 /// A variable that gets what is known at run time only.
+///
+/// By convention the names of variables that programs read are in upper case (POSIX, XBD 8.1), so one in lower case
+/// decides nothing but what this text makes of it.
 fn variable(word: &Word) -> Res<()> {
     let name = fixed(word, "where a variable is named")?;
     if is_own_name(name) { Ok(()) } else { Err(not_own(word)) }
@@ -241,6 +250,8 @@ pub(super) fn fixed<'a>(word: &'a Word, place: &str) -> Res<&'a str> {
 }
 
 /// A fault of a word.
+///
+/// The word is told as it was written, up to 60 bytes.
 pub(super) fn at(word: &Word, what: &str) -> TemplateFault {
     /// How much of a word is told, in bytes.
     const MAX_SHOWN_BYTES: usize = 60;
@@ -249,6 +260,8 @@ pub(super) fn at(word: &Word, what: &str) -> TemplateFault {
     TemplateFault::new(word.start, format!("`{}{more}` {what}", &word.raw[..end]))
 }
 
+/// Bash reads the words of `[[` as an expression of its own.
+///
 /// `[[` calculates with the operands of `-eq` and its kin, and with the index of a name.
 fn double_brackets(first: &Word, args: &[Word]) -> Res<()> {
     args.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"))?;

@@ -132,6 +132,9 @@ const MAX_DEPTH: usize = 4;
 type Res<T> = Result<T, TemplateFault>;
 
 /// Looks at the words behind a program of that name.
+///
+/// `program` is the word that names it, for what is told. The order is that of the tables; what is in none of them goes
+/// to [`others`].
 pub(super) fn arguments(
     name: &str,
     program: &Word,
@@ -229,6 +232,13 @@ fn wrapped(
 }
 
 /// A shell: its code is written in the text, and read by the same rules.
+///
+/// | its words | what becomes of it |
+/// | --- | --- |
+/// | `-c CODE` | the code is read, and what follows are its arguments |
+/// | a file | taken where the text writes no file |
+/// | neither, `-s`, `-`, `-i` | refused: it would read its input, which holds the values |
+/// | other options | refused: they may name a file of code, or change how code is read |
 fn shell(name: &str, own: &Word, args: &[Word], seen: &mut Seen) -> Res<()> {
     let place = format!("where `{name}` looks for code");
     let (mut has_c, mut after_dashes, mut takes_option) = (false, false, false);
@@ -260,6 +270,9 @@ fn shell(name: &str, own: &Word, args: &[Word], seen: &mut Seen) -> Res<()> {
 }
 
 /// Reads code of a shell that stands in a text.
+///
+/// There are no placeholders in it: a value comes to it as `$1`, which is known at run time only like any other
+/// expansion. A fault of the code is told at the word that holds it.
 fn code(text: &str, word: &Word, seen: &mut Seen) -> Res<()> {
     seen.depth += 1;
     if seen.depth > MAX_DEPTH {
@@ -349,6 +362,9 @@ fn interpreted(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> 
 }
 
 /// `git` runs what its configuration names, which an option may set.
+///
+/// So the options in front of its command are those of a short list, and the command is written in the text. The
+/// directory behind `-C` may be a value.
 fn git(own: &Word, args: &[Word], input: Input) -> Res<()> {
     let place = "where `git` looks for code";
     let mut is_dir = false;
@@ -373,6 +389,8 @@ fn git(own: &Word, args: &[Word], input: Input) -> Res<()> {
 }
 
 /// `jq` takes values by `--arg`, for which its code has a name.
+///
+/// Its first operand is the code, or the first file where an option names a file of code.
 fn jq(name: &str, args: &[Word]) -> Res<()> {
     let place = format!("where `{name}` looks for code");
     let mut has_code = false;

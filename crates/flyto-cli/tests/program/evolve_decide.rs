@@ -1,0 +1,88 @@
+//! What waits for a person, and tools that wait for one.
+
+use crate::evolve::definition;
+use crate::place::Place;
+
+#[test]
+fn an_id_shows_the_text_that_it_approves() {
+    let place = Place::new();
+    let evil = definition("evil", "echo evil\n");
+    let id = place.staged(&evil, &[]);
+    place.told(&["deny", &id]);
+
+    // A tool with the name of an id is refused as a proposal, and so is one that was made by hand.
+    place.write("proposal.json", &definition(&id, "echo good\n"));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    assert!(ran.stderr().contains("as the id of a proposal does"), "{}", ran.shown());
+
+    // One that a store of an earlier release has does not stand before the text that waits.
+    place.approved(&definition("good", "echo good\n"), &[]);
+    let tools = place.path().join("tools");
+    for dir in ["tools", "history"] {
+        let end = if dir == "tools" { ".json" } else { "" };
+        let dir = tools.join(dir);
+        std::fs::rename(dir.join(format!("good{end}")), dir.join(format!("{id}{end}"))).unwrap();
+    }
+    assert_eq!(place.staged(&evil, &[]), id);
+    let shown = place.evolve(&["show", &id]).stdout();
+    assert!(shown.contains("+echo evil"), "{shown}");
+    place.told(&["approve", "--yes", &id]);
+    assert_eq!(place.output(&["evil", "text=a"]), "evil\n");
+}
+
+#[test]
+fn no_damage_brings_an_archived_tool_back() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    for (number, damage) in [(2, "x"), (4, "")] {
+        place.told(&["archive", "t"]);
+        let path = place.path().join(format!("tools/history/t/{number:06}.json"));
+        match damage {
+            "" => std::fs::remove_file(&path).unwrap(),
+            text => std::fs::write(&path, text).unwrap(),
+        }
+        let ran = place.evolving(&["call", "t", "text=a"]).run();
+        assert_eq!(ran.code, Some(4), "{}", ran.shown());
+        assert!(
+            ran.stderr().contains("`flyto evolve restore t` has the version before it run again"),
+            "{}",
+            ran.shown()
+        );
+        let list = place.told(&["list"]);
+        assert_eq!(list["tools"][0]["state"], "damaged", "{list}");
+        assert_eq!(place.told(&["restore", "t"])["version"], number + 1);
+        assert_eq!(place.output(&["t", "text=a"]), "t\n");
+    }
+}
+
+#[test]
+fn what_waits_is_shown_also_where_it_would_be_refused() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    let late = place.staged(&definition("t", "echo late\n"), &["--base", "1"]);
+    place.approved(&definition("t", "echo two\n"), &["--base", "1"]);
+    let ran = place.evolve(&["show", &late]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stdout().contains("echo late"), "{}", ran.shown());
+    assert!(ran.stderr().contains("it would be refused now: "), "{}", ran.shown());
+    assert_eq!(place.told(&["show", &late])["pending"]["id"], late);
+
+    // An edit of the file keeps the tool from its calls, and is told so.
+    let path = place.path().join("tools/tools/t.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("echo two", "echo by hand")).unwrap();
+    assert_eq!(place.told(&["show", "t"])["state"], "edited");
+    assert_eq!(place.evolving(&["call", "t", "text=a"]).run().code, Some(7));
+}
+
+#[test]
+fn a_job_calls_tools_that_were_written_at_run_time() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo \"$TOOL_INPUT_TEXT\"\n"), &[]);
+    let ran = place.evolving(&["call", "t", "text=later", "--background"]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let id = ran.stdout();
+    let ran = place.flyto(&["jobs", "result", id.trim(), "--wait"]).run();
+    assert_eq!(ran.stdout(), "later\n", "{}", ran.shown());
+}
