@@ -20,6 +20,7 @@
 //! can answer for it.
 
 mod builtins;
+mod options;
 mod wrappers;
 
 use flyto_tools::Access;
@@ -287,7 +288,7 @@ fn joined(words: &[Word]) -> Result<String, &'static str> {
 /// A shell: with `-c` it runs a text, whose place is given; with a file that file, else its input.
 ///
 /// The second value is the place of the text in `words`. Options that load a file, such as
-/// `--rcfile`, make it unclear.
+/// `--rcfile`, and those that change what runs, such as `-o keyword`, make it unclear.
 fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
     const HARMLESS: &[&str] =
         &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
@@ -311,10 +312,15 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
             match letter {
                 'c' if option.starts_with('-') => has_text = true,
                 's' => from_input = true,
-                // The option of a shell by name is the next word.
-                'o' => at += 1,
-                'a' | 'b' | 'e' | 'f' | 'h' | 'l' | 'm' | 'n' | 'p' | 'r' | 'u' | 'v' | 'x'
-                | 'B' | 'C' | 'E' | 'H' | 'P' | 'T' => {}
+                'o' => {
+                    let name = words.get(at).and_then(Word::literal).ok_or(UNREAD)?;
+                    if !options::is_harmless_name(name) {
+                        return Err(UNREAD);
+                    }
+                    at += 1;
+                }
+                it if options::is_harmless_letter(it) => {}
+                'l' | 'r' => {}
                 _ => return Err(UNREAD),
             }
         }

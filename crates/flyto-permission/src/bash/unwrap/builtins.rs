@@ -8,6 +8,7 @@ use super::super::{
     Command, Word,
     variables::{assigned_name, is_harmless, is_harmless_inside, is_name},
 };
+use super::options::{is_harmless_letter, is_harmless_name};
 
 pub(super) const EVALUATES: &str =
     "a command of the shell that evaluates its words or changes what runs";
@@ -21,10 +22,9 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
     match name {
         "." | "source" | "alias" | "bind" | "compgen" | "complete" | "coproc" | "enable" | "fc"
         | "getopts" | "hash" | "history" | "let" | "shopt" | "trap" => Err(EVALUATES),
-        // `set -k` takes assignments from anywhere in a command.
-        "set" => match words.iter().any(|it| it.literal().is_none_or(|it| it.contains('k'))) {
-            true => Err(EVALUATES),
-            false => Ok(()),
+        "set" => match set(words) {
+            true => Ok(()),
+            false => Err(EVALUATES),
         },
         "test" | "[" => match tests_variable(words) {
             true => Err(EVALUATES),
@@ -71,6 +71,32 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether `set` only switches harmless options, or sets positional parameters.
+///
+/// `-o` without a name prints the options.
+fn set(words: &[Word]) -> bool {
+    if words.iter().any(|it| it.literal().is_none()) {
+        return false;
+    }
+    let mut words = words.iter().filter_map(Word::literal);
+    while let Some(word) = words.next() {
+        let Some(letters) = word.strip_prefix(['-', '+']) else { return true };
+        if matches!(word, "-" | "--") {
+            return true;
+        }
+        for letter in letters.chars() {
+            let is_harmless = match letter {
+                'o' => words.next().is_none_or(is_harmless_name),
+                it => is_harmless_letter(it),
+            };
+            if !is_harmless {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Whether `test` may look at a variable by its name, which evaluates the subscript of an element.
