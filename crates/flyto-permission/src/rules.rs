@@ -220,7 +220,7 @@ impl Rules {
         RulesBuilder::default()
     }
 
-    /// Decides a call. Reads links of the file system where paths are judged; changes nothing.
+    /// Decides a call. Reads links and names of the file system where paths are judged; changes nothing.
     ///
     /// What is decided is the call as it was described: between the decision and the call a link
     /// can be changed, which only a sandbox prevents.

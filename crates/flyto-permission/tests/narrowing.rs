@@ -145,11 +145,14 @@ fn a_path_is_found_under_any_name_and_in_any_class() {
             json!({"option": "--file=/srv/secret"}),
             json!({"data": "@/srv/secret"}),
             json!({"target": "../../../srv/secret"}),
+            json!({"mount": "type=bind,src=/srv/secret,ro"}),
+            json!({"volume": "a:/srv/secret"}),
         ] {
             check_input(&rules, class, input, Verdict::Deny);
         }
         check_words(&rules, class, &["cat", "/srv/secret"], Verdict::Deny);
         check_words(&rules, class, &["curl", "--data=@x", "--out=/srv/secret"], Verdict::Deny);
+        check_words(&rules, class, &["docker", "-v/srv/secret:/x"], Verdict::Deny);
         check_input(&rules, class, json!({"text": "a or /srv/secrets"}), Verdict::Allow);
     }
     // Places of keys need no rule.
@@ -190,6 +193,9 @@ fn an_address_is_found_however_it_is_written() {
         "http://user@evil.com",
         "view-source:http://evil.com",
         "http://good.org http://evil.com",
+        "a=b=evil.com",
+        "::evil.com:",
+        "-xevil.com",
         &*long,
     ] {
         for class in &CLASSES {

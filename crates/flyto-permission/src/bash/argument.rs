@@ -18,6 +18,15 @@ const RUN_NOTHING: &[&str] = &[
     "uniq", "wc", "whereis", "which", "whoami",
 ];
 
+/// Programs that open no file that their arguments name and connect to nothing, beside a shell's own commands of that kind. A
+/// gap in the list costs a question.
+#[rustfmt::skip] // A list reads best as one.
+const OPEN_NOTHING: &[&str] = &[
+    ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export", "expr", "false", "id",
+    "kill", "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "seq", "set", "shift", "sleep", "test",
+    "tr", "true", "type", "typeset", "umask", "uname", "unset", "wait", "which", "whoami",
+];
+
 /// What an argument may be, where it may be run.
 #[derive(Debug)]
 pub(crate) enum Argument<'w> {
@@ -43,16 +52,30 @@ impl Argument<'_> {
 }
 
 impl Command {
+    /// Whether it is known to open no file that a word of it names; also assignments without a program.
+    pub(crate) fn opens_nothing(&self) -> bool {
+        self.words.len() == self.n_assignments || self.is_one_of(OPEN_NOTHING)
+    }
+
+    /// Whether it is known to connect to no host that a word of it names.
+    pub(crate) fn connects_to_nothing(&self) -> bool {
+        self.opens_nothing() || self.is_one_of(RUN_NOTHING)
+    }
+
+    /// Whether the installed program of one of these names runs in the end.
+    fn is_one_of(&self, names: &[&str]) -> bool {
+        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
+        let name = program.rsplit('/').next().unwrap_or(program);
+        unwrap::is_installed(program) && names.contains(&name)
+    }
+
     /// Indices of the words that may be run by the program that runs in the end.
     ///
     /// None for programs that are known to run none of their arguments, and none within a text that
     /// is read by itself.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = usize> + '_ {
         let start = self.innermost();
-        let program = self.words.get(start).and_then(Word::literal).unwrap_or("");
-        let name = program.rsplit('/').next().unwrap_or(program);
-        let is_inert = unwrap::is_installed(program) && RUN_NOTHING.contains(&name);
-        let end = if is_inert { 0 } else { self.words.len() };
+        let end = if self.is_one_of(RUN_NOTHING) { 0 } else { self.words.len() };
         (start + 1..end).filter(|it| !self.script.contains(it))
     }
 }

@@ -8,9 +8,10 @@ use super::{
     Word,
     parse::{Context, Parsed, Parser, read},
     variables,
+    word::Mark,
 };
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// Reads from `$` on.
     ///
     /// `quoted` says that it stands in double quotes, so that the result is one word. A dollar sign
@@ -19,7 +20,7 @@ impl Parser<'_> {
         if self.at("$((") {
             self.pos += 3;
             self.arithmetic("))")?;
-            word.expansion(quoted);
+            word.expansion_of(Mark::Number, quoted);
             return Ok(());
         }
         match self.byte(1) {
@@ -30,8 +31,12 @@ impl Parser<'_> {
             }
             Some(b'{') => {
                 self.pos += 2;
-                self.deeper(|it| it.parameter(quoted))?;
-                word.expansion(quoted);
+                let is_number = self.peek() == Some(b'#') && self.byte(1) != Some(b'}');
+                match self.deeper(|it| it.parameter(quoted))? {
+                    Some(name) => self.variable(name, word, quoted),
+                    None if is_number => word.expansion_of(Mark::Number, quoted),
+                    None => word.expansion(quoted),
+                }
             }
             Some(b'[') => {
                 self.note("arithmetic in square brackets, which not every shell reads");
@@ -52,7 +57,7 @@ impl Parser<'_> {
             // A number, which is one word.
             Some(b'?' | b'#' | b'$') => {
                 self.pos += 2;
-                word.expansion(true);
+                word.expansion_of(Mark::Number, true);
             }
             Some(b'0'..=b'9' | b'*' | b'@' | b'-' | b'!') => {
                 // `"$@"` is several words although it is quoted.
@@ -62,9 +67,11 @@ impl Parser<'_> {
             }
             Some(it) if it.is_ascii_alphabetic() || it == b'_' => {
                 self.pos += 1;
-                let rest = self.text[self.pos..].bytes();
-                self.pos += rest.take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
-                word.expansion(quoted);
+                let rest = &self.text[self.pos..];
+                let is_of_name = |it: &u8| it.is_ascii_alphanumeric() || *it == b'_';
+                let name = &rest[..rest.bytes().take_while(is_of_name).count()];
+                self.pos += name.len();
+                self.variable(name, word, quoted);
             }
             _ => {
                 self.pos += 1;
@@ -72,6 +79,12 @@ impl Parser<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The value of a variable, without any operator.
+    fn variable(&self, name: &str, word: &mut Word, quoted: bool) {
+        let in_loop = self.loops.contains(&name);
+        word.expansion_of(Mark::Variable { name: name.into(), quoted, in_loop }, quoted);
     }
 
     /// Commands up to a closing bracket.
@@ -137,14 +150,17 @@ impl Parser<'_> {
     ///
     /// The operators of POSIX and bash are passed over with the words behind them, whose
     /// substitutions are read. One that sets a variable (`=`) is read for harmless names only.
-    fn parameter(&mut self, quoted: bool) -> Parsed {
+    ///
+    /// Gives the name where nothing but a name stands in the braces.
+    fn parameter(&mut self, quoted: bool) -> Parsed<Option<&'a str>> {
         let is_length = self.byte(1) != Some(b'}') && self.take("#");
         let is_indirect = self.peek() == Some(b'!') && self.byte(1) != Some(b'}');
         if is_indirect {
             self.note("an expansion by the name in a variable");
             self.pos += 1;
         }
-        let rest = &self.text[self.pos..];
+        let text = self.text;
+        let rest = &text[self.pos..];
         let n_name = match rest.bytes().next() {
             Some(b'*' | b'@' | b'#' | b'?' | b'-' | b'$') => 1,
             _ => rest.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count(),
@@ -154,6 +170,7 @@ impl Parser<'_> {
             return Err(self.unclear("an expansion that is not read"));
         }
         self.pos += n_name;
+        let is_plain = !is_length && !is_indirect && self.peek() == Some(b'}');
         if self.take("[") {
             if !self.take("@]") && !self.take("*]") {
                 self.arithmetic("]")?;
@@ -162,18 +179,22 @@ impl Parser<'_> {
             self.pos += 1;
         }
         if self.take("}") {
-            return Ok(());
+            return Ok(Some(name).filter(|it| is_plain && variables::is_name(it)));
         }
         if is_length {
             return Err(self.unclear("an expansion that is not read"));
         }
         let assigns = self.at("=") || self.at(":=");
+        if assigns {
+            self.out.assigned.push(name.to_owned());
+        }
         if assigns && !variables::is_harmless_inside(name) {
             self.note("an expansion that sets a variable");
         }
         let is_slice = self.at(":") && !matches!(self.byte(1), Some(b'-' | b'=' | b'?' | b'+'));
         if is_slice {
-            return self.arithmetic("}");
+            self.arithmetic("}")?;
+            return Ok(None);
         }
         if !matches!(
             self.peek(),
@@ -181,7 +202,8 @@ impl Parser<'_> {
         ) {
             return Err(self.unclear("an expansion that is not read"));
         }
-        self.parameter_word(quoted)
+        self.parameter_word(quoted)?;
+        Ok(None)
     }
 
     /// The text behind an operator, up to the closing brace. Quotes within quotes are read

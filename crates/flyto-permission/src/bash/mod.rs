@@ -26,9 +26,11 @@
 
 mod argument;
 mod arithmetic;
+mod cases;
 mod danger;
 mod expand;
 mod heredoc;
+mod moves;
 mod parse;
 mod redirect;
 mod simple;
@@ -39,6 +41,7 @@ mod word;
 use flyto_tools::Access;
 
 pub(crate) use argument::Argument;
+pub(crate) use cases::{Case, Known};
 pub(crate) use danger::find_dangers;
 pub(crate) use word::Word;
 
@@ -67,6 +70,10 @@ pub(crate) struct Analysis {
     pub(crate) unclear: Vec<Unclear>,
     /// Commands by pipeline and place in it, as ranges of `commands`.
     pub(crate) pipelines: Vec<Vec<std::ops::Range<usize>>>,
+    /// Loops over words, as they are written.
+    loops: Vec<Loop>,
+    /// Variables that an expansion sets, as `${x:=y}` does.
+    assigned: Vec<String>,
     /// Lines of here-documents by number; `None` where they hold an expansion, or are not read yet.
     heredocs: Vec<Option<String>>,
     /// Bytes of all texts that were read, for [`MAX_BYTES`].
@@ -92,6 +99,13 @@ impl Unclear {
         let end = near.floor_char_boundary(40);
         Self { why, near: near[..end].to_owned(), command: None }
     }
+}
+
+/// `for NAME in WORDS`; `None` where the words are not written down.
+#[derive(Debug)]
+struct Loop {
+    name: String,
+    words: Option<Vec<Word>>,
 }
 
 /// One simple command.
@@ -123,9 +137,13 @@ pub(crate) struct Command {
     pub(crate) script: std::ops::Range<usize>,
     /// In how many texts of other commands this one stands.
     depth: usize,
+    /// It may run more than once, or at another time than where it stands.
+    repeated: bool,
+    /// Changes of directory that it makes, for itself or for what follows.
+    moves: Vec<moves::Move>,
     /// The directory may have been changed before.
-    /// Relative paths are asked then. One change of directory counts for all commands of the line,
-    /// since a loop may run what stands before it once more.
+    /// One change of directory counts for all commands of the line, since a function may run what stands before it once
+    /// more. Where it leads, [`Analysis::directories`] says.
     pub(crate) moved: bool,
     /// The text, cut, for people.
     pub(crate) text: String,

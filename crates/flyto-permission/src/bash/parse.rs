@@ -26,6 +26,8 @@ pub(super) struct Context {
     pub(super) piped: bool,
     /// The command that holds the text as a word.
     pub(super) parent: Option<usize>,
+    /// It may run more than once, or at another time than where it stands: a loop, a function.
+    pub(super) repeated: bool,
 }
 
 /// Reads a whole text. On `Err`, the commands before the unclear place are in `out`.
@@ -47,6 +49,8 @@ pub(super) struct Parser<'a> {
     pub(super) context: Context,
     /// Those whose lines are still to come, in their order.
     pub(super) heredocs: Vec<super::heredoc::Pending>,
+    /// Variables of the `for` loops around this place.
+    pub(super) loops: Vec<&'a str>,
 }
 
 impl<'a> Parser<'a> {
@@ -65,7 +69,7 @@ impl<'a> Parser<'a> {
         if text.contains('\0') {
             return Err(Unclear::new("a NUL byte", ""));
         }
-        Ok(Self { text, pos: 0, out, context, heredocs: Vec::new() })
+        Ok(Self { text, pos: 0, out, context, heredocs: Vec::new(), loops: Vec::new() })
     }
 
     /// With the text from here on, cut.
@@ -103,6 +107,16 @@ impl<'a> Parser<'a> {
         if res {
             self.pos += text.len();
         }
+        res
+    }
+
+    /// Reads what may run more than once.
+    ///
+    /// Whether what surrounds it does is as before where it fails, too.
+    fn repeated<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let outer = std::mem::replace(&mut self.context.repeated, true);
+        let res = read(self);
+        self.context.repeated = outer;
         res
     }
 
@@ -326,10 +340,13 @@ impl<'a> Parser<'a> {
             },
             "if" => Self::if_command,
             "while" | "until" => |it| {
-                it.list()?;
-                it.do_group()
+                it.repeated(|it| {
+                    it.list()?;
+                    it.do_group()
+                })
             },
-            "for" | "select" => Self::for_command,
+            "for" => |it| it.for_command(true),
+            "select" => |it| it.for_command(false),
             "case" => Self::case_command,
             "function" => Self::function_keyword,
             "[[" => Self::test_command,
@@ -366,8 +383,10 @@ impl<'a> Parser<'a> {
         self.expect_reserved("done")
     }
 
-    /// Also `select`. A loop over a variable such as `PATH` is unclear.
-    fn for_command(&mut self) -> Parsed {
+    /// A loop over a variable such as `PATH` is unclear.
+    ///
+    /// `takes_words` is false for `select`, where the variable may be empty as well.
+    fn for_command(&mut self, takes_words: bool) -> Parsed {
         self.skip_blanks()?;
         if self.take("((") {
             // Three expressions, which are read as one.
@@ -384,28 +403,38 @@ impl<'a> Parser<'a> {
         }
         self.pos += name.len();
         self.skip_lines()?;
+        let mut words = None;
         if self.take_reserved("in") {
+            let words = words.insert(Vec::new());
             loop {
                 self.skip_blanks()?;
                 if matches!(self.peek(), None | Some(b';' | b'\n')) {
                     break;
                 }
-                self.some_word()?;
+                words.push(self.some_word()?);
             }
         }
+        // Without words it goes over the positional parameters.
+        let words = words.filter(|_| takes_words);
+        self.out.loops.push(super::Loop { name: name.to_owned(), words });
         self.skip_blanks()?;
         self.take(";");
         self.skip_lines()?;
-        self.loop_body()
+        self.loops.push(name);
+        let res = self.loop_body();
+        self.loops.pop();
+        res
     }
 
     /// `do …; done`, or `{ …; }`, which bash takes as well.
     fn loop_body(&mut self) -> Parsed {
-        if !self.take_reserved("{") {
-            return self.do_group();
-        }
-        self.list()?;
-        self.expect_reserved("}")
+        self.repeated(|it| {
+            if !it.take_reserved("{") {
+                return it.do_group();
+            }
+            it.list()?;
+            it.expect_reserved("}")
+        })
     }
 
     /// `coproc`, with a name where a compound command follows. Its command reads from a pipe.
@@ -474,9 +503,11 @@ impl<'a> Parser<'a> {
     /// The body counts as run: which call would reach it is not followed.
     pub(super) fn function_body(&mut self) -> Parsed {
         self.skip_lines()?;
-        self.deeper(|it| match it.compound()? {
-            true => it.redirects_of_compound(),
-            false => Err(it.unclear("a function without a body in brackets")),
+        self.repeated(|it| {
+            it.deeper(|it| match it.compound()? {
+                true => it.redirects_of_compound(),
+                false => Err(it.unclear("a function without a body in brackets")),
+            })
         })
     }
 
@@ -524,6 +555,7 @@ impl<'a> Parser<'a> {
         if !command.redirects.is_empty() {
             command.text = cut(&self.text[start..self.pos]);
             command.parent = self.context.parent;
+            command.repeated = self.context.repeated;
             let n = self.out.commands.len();
             command.contains = n..n;
             self.out.commands.push(command);

@@ -11,7 +11,7 @@
 //! | `$…`, a backquote | where it begins; commands in it are read |
 //! | `<(…)`, `>(…)` | that it is a name below `/dev/fd`; its commands are read |
 //! | `*`, `?`, `[` | that it stands for names of files that fit |
-//! | `{a,b}`, `{1..3}` | where it begins; it is several words |
+//! | `{a,b}`, `{1..3}` | where it begins; it is several words (`cases`) |
 //! | a control character, an unusual blank | nothing: the reading stops |
 //!
 //! An expansion that is not quoted may become several words, or none. The positions of words behind
@@ -21,6 +21,7 @@ use super::{
     Command, Stdin, Word, cut,
     parse::{Parsed, Parser, is_meta},
     variables,
+    word::Mark,
 };
 
 impl Parser<'_> {
@@ -31,7 +32,8 @@ impl Parser<'_> {
     pub(super) fn simple(&mut self) -> Parsed {
         let start = self.pos;
         let first = self.out.commands.len();
-        let mut command = Command { parent: self.context.parent, ..Command::default() };
+        let (parent, repeated) = (self.context.parent, self.context.repeated);
+        let mut command = Command { parent, repeated, ..Command::default() };
         if self.context.piped {
             command.stdin = Stdin::Unknown;
         }
@@ -284,12 +286,22 @@ impl Parser<'_> {
                     // stands for names of files.
                     if byte == b'{' {
                         brace.get_or_insert(word.known_text().len());
+                        word.mark(Mark::Open);
+                    }
+                    match byte {
+                        b',' if brace.is_some() => word.mark(Mark::Comma),
+                        b'}' if brace.is_some() => word.mark(Mark::Close),
+                        _ => {}
                     }
                     let expands = brace.filter(|_| byte == b',' || self.at(".."));
                     if let Some(start) = expands {
                         word.expansion_from(start, false);
                     } else if matches!(byte, b'*' | b'?' | b'[') {
-                        word.wildcard();
+                        // The name of a command, alone.
+                        let is_name = byte == b'[' && self.pos == start;
+                        if !is_name || !self.byte(1).is_none_or(is_meta) {
+                            word.wildcard();
+                        }
                     }
                     let it = self.next_char();
                     if it.is_control() || (!it.is_ascii() && it.is_whitespace()) {

@@ -28,6 +28,7 @@ use flyto_tools::Access;
 use self::wrappers::Wrapper;
 use super::{
     Analysis, Command, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word,
+    moves::Move,
     parse::{Context, read},
     variables::{self, assigned_name},
 };
@@ -58,9 +59,16 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                     let text = text.clone();
                     let more_from = Some(0);
                     let parent = Some(next);
-                    let depth = out.commands[next].depth;
-                    let inner =
-                        Command { words, text, more_from, parent, depth, ..Command::default() };
+                    let Command { depth, repeated, .. } = out.commands[next];
+                    let inner = Command {
+                        words,
+                        text,
+                        more_from,
+                        parent,
+                        depth,
+                        repeated,
+                        ..Command::default()
+                    };
                     out.commands.push(inner);
                 }
             }
@@ -68,6 +76,7 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                 run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
             }
             Ok(Runs::Later(script)) => {
+                out.commands[next].repeated = true;
                 run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
                 fail(out, Unclear::new(builtins::EVALUATES, &text));
             }
@@ -89,8 +98,8 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
         }
         next += 1;
     }
-    // A loop runs what stands before a change of directory behind it too.
-    if out.commands.iter().any(|it| it.moved) {
+    // A function runs what stands before a change of directory behind it too.
+    if out.commands.iter().any(|it| !it.moves.is_empty()) {
         out.commands.iter_mut().for_each(|it| it.moved = true);
     }
 }
@@ -109,7 +118,8 @@ fn run_text(
         return Err(Unclear::new("commands lie too deep in each other", script));
     }
     let n_before = out.commands.len();
-    let res = read(script, out, Context { depth, piped: false, parent });
+    let repeated = out.commands[runner].repeated;
+    let res = read(script, out, Context { depth, piped: false, parent, repeated });
     for command in &mut out.commands[n_before..] {
         command.depth = depth;
     }
@@ -191,7 +201,8 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
                 return find(command, start);
             }
             "cd" | "pushd" | "popd" => {
-                command.moved = true;
+                let made = Move::of(name, words);
+                command.moves.push(made);
                 Ok(Runs::Known)
             }
             _ => {
@@ -245,7 +256,7 @@ enum Inner {
 fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner, &'static str> {
     let options = wrapper.options(command.words_from(start))?;
     let mut at = start + options.n_words;
-    command.moved |= options.moves;
+    command.moves.extend(options.moves);
     if wrapper.assignments {
         while let Some(name) = command.words.get(at).and_then(|it| assigned_name(it.leading())) {
             if command.words[at].may_split() {

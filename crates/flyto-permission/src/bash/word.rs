@@ -24,6 +24,29 @@ pub(crate) struct Word {
     quoted: bool,
     /// It is one process substitution and nothing else.
     process: bool,
+    /// What the shell replaces, by the byte of `text` before which it stands.
+    marks: Vec<(usize, Mark)>,
+}
+
+/// Something in a word that the shell replaces. [`Word::cases`](super::cases) reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// The value of a variable. `in_loop`: a loop around it goes over words with it.
+    Variable { name: Box<str>, quoted: bool, in_loop: bool },
+    /// Digits, or nothing.
+    Number,
+    /// Any text.
+    Unknown,
+    /// From here on nothing is known.
+    Rest,
+    /// The next character is a wildcard.
+    Wildcard,
+    /// The next character opens a brace.
+    Open,
+    /// The next character is a comma in a brace.
+    Comma,
+    /// The next character closes a brace.
+    Close,
 }
 
 impl Word {
@@ -90,6 +113,18 @@ impl Word {
     pub(crate) fn forget(&mut self, start: usize) {
         self.expands = true;
         self.unknown_from(start);
+        self.marks.retain(|(at, _)| *at < start);
+        self.marks.push((start, Mark::Rest));
+    }
+
+    /// What the shell replaces, in the order of the text.
+    pub(super) fn marks(&self) -> &[(usize, Mark)] {
+        &self.marks
+    }
+
+    /// Notes what stands before the next character, or is that character.
+    pub(super) fn mark(&mut self, mark: Mark) {
+        self.marks.push((self.text.len(), mark));
     }
 
     /// A character as the program gets it, after quote removal.
@@ -114,6 +149,12 @@ impl Word {
     ///
     /// Without quotes it may be several, or none.
     pub(super) fn expansion(&mut self, quoted: bool) {
+        self.expansion_of(Mark::Unknown, quoted);
+    }
+
+    /// An expansion of which more is known.
+    pub(super) fn expansion_of(&mut self, mark: Mark, quoted: bool) {
+        self.mark(mark);
         self.expansion_from(self.text.len(), quoted);
     }
 
@@ -126,6 +167,7 @@ impl Word {
 
     /// A wildcard that stands for names of files.
     pub(super) fn wildcard(&mut self) {
+        self.mark(Mark::Wildcard);
         self.unknown_from(self.text.len());
         self.splits = true;
     }

@@ -12,7 +12,8 @@
 //! | a danger, such as a download piped into a shell | ask, unless a rule has the exact words |
 //! | a file that is written | as a call that edits it |
 //! | a file that is read | a rule for files that asks or denies |
-//! | an address among the words | a rule for hosts that asks or denies |
+//! | a word that may be a path which is not known | ask, where a rule for files asks or denies |
+//! | an address among the words | a rule for hosts that asks or denies; ask, where one does and a word is not known |
 //! | a denied command among the words | ask, unless a rule that allows names it |
 //! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
 //!
@@ -20,11 +21,10 @@
 
 use flyto_tools::Access;
 
-use super::{Judge, Source, cut, file::Purpose, protected::may_touch_keys};
+use super::{Judge, Source, cut, file::Purpose, word::Places};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
-    location::may_be_opened,
     rules::{Argument, Hits, Matched, Narrows},
 };
 
@@ -82,12 +82,18 @@ impl<'a> Judge<'a> {
             self.reasons.push(Reason::rule(subject, rule));
         }
         let blanket = self.of_tool.allow.or(any.allow);
+        let places = self.places(&analysis);
         let mut exact = vec![false; analysis.commands.len()];
         for (i, command) in analysis.commands.iter().enumerate() {
             // A parent stands before what it runs.
             exact[i] = command.parent.is_some_and(|it| it < i && exact[it]);
-            let judged =
-                self.judge_command(command, blanket, any.kept.or(self.of_tool.kept), exact[i]);
+            let judged = self.judge_command(
+                command,
+                &places,
+                blanket,
+                any.kept.or(self.of_tool.kept),
+                exact[i],
+            );
             exact[i] |= judged;
         }
         for (i, danger) in bash::find_dangers(&analysis) {
@@ -127,10 +133,11 @@ impl<'a> Judge<'a> {
 
     /// Of what could not be read, one reason is enough: the first.
     fn narrow_analysis(&mut self, analysis: &Analysis) {
+        let places = self.places(analysis);
         for command in &analysis.commands {
             self.narrow_command(command);
             self.narrow_arguments(command, |_| false);
-            self.narrow_path_words(command);
+            self.narrow_path_words(command, &places);
         }
         self.dangers.extend(bash::find_dangers(analysis).into_iter().map(|(_, it)| it));
         if let Some(it) = analysis.unclear.first() {
@@ -146,6 +153,7 @@ impl<'a> Judge<'a> {
     fn judge_command(
         &mut self,
         command: &Command,
+        places: &Places<'_>,
         blanket: Option<&'a Rule>,
         kept: Option<&'a Rule>,
         is_covered: bool,
@@ -176,7 +184,7 @@ impl<'a> Judge<'a> {
             self.narrow_arguments(command, |at| covered[at]);
         }
         self.judge_redirects(command);
-        if self.narrow_path_words(command) && !is_exact && !is_covered {
+        if self.narrow_path_words(command, places) && !is_exact && !is_covered {
             let standing = Standing::Danger { danger: DangerKind::TouchesKeys };
             self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
         }
@@ -283,78 +291,6 @@ impl<'a> Judge<'a> {
         found.add(&self.index.by_spread_words(&[name, base], rest, has_more, n_steps));
     }
 
-    /// Words that may be paths: rules for files that ask or deny hold for them, and places of keys
-    /// are a danger: whether there is one. Rules for hosts that ask or deny hold for each word.
-    ///
-    /// Each word is looked up once per decision.
-    fn narrow_path_words(&mut self, command: &Command) -> bool {
-        let mut touches_keys = false;
-        for (i, word) in command.words.iter().enumerate() {
-            if command.script.contains(&i) {
-                continue;
-            }
-            // What a program is called by is looked at by rules for commands.
-            let is_program = command.levels.iter().any(|it| it.start == i);
-            if word.literal().is_none() && !is_program {
-                touches_keys |= self.narrow_unknown_word(word, command.moved);
-            }
-            if is_program && !word.known_text().contains('/') {
-                continue;
-            }
-            if !is_program {
-                self.narrow_url_word(word);
-            }
-            for path in path_words(word.known_text()) {
-                touches_keys |= self.narrow_path_word(path, command);
-            }
-        }
-        if touches_keys {
-            let kind = DangerKind::TouchesKeys;
-            self.dangers.push(Danger { kind, command: command.text.clone() });
-        }
-        touches_keys
-    }
-
-    /// A word, or a part of one, that may be a path: whether it leads to keys.
-    fn narrow_path_word(&mut self, path: &str, command: &Command) -> bool {
-        let narrows = self.index.paths.narrows();
-        let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
-        if !narrows && !is_plain_path {
-            return false;
-        }
-        let by_text = may_touch_keys(path);
-        if command.moved && !path.starts_with(['/', '~']) {
-            if is_plain_path {
-                let subject =
-                    Subject::Path { path: cut(path), resolved: None, access: Access::Unknown };
-                let part = (subject, "the directory it is relative to is not known", "");
-                self.unclear(part, Narrows::PATHS, Source::Guess);
-            }
-            return by_text;
-        }
-        if let Some(leads_to_keys) = self.seen.get(path) {
-            return by_text || *leads_to_keys;
-        }
-        if !self.spend(4 * self.index.paths.n_scanned()) {
-            return by_text;
-        }
-        let located = self.starts.locate(path);
-        if let Err(why) = located
-            && may_be_opened(why)
-        {
-            let subject =
-                Subject::Path { path: cut(path), resolved: None, access: Access::Unknown };
-            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
-        }
-        let located = located.ok().or_else(|| self.starts.by_text(path));
-        let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
-        self.seen.insert(path.to_owned(), leads_to_keys);
-        if let (true, Some(location)) = (narrows, located) {
-            self.narrow_location(path, &location);
-        }
-        by_text || leads_to_keys
-    }
-
     /// Files that a redirection reads are compared with rules that narrow; those that it writes
     /// need a rule that allows. Streams of the process itself (`/dev/null`, `/dev/fd/3`) are no
     /// files.
@@ -398,16 +334,6 @@ impl<'a> Judge<'a> {
             }
         }
     }
-}
-
-/// What of a word may be a path: all of it, what follows the first `=` or `@`, and what follows the letter of an option.
-fn path_words(word: &str) -> impl Iterator<Item = &str> {
-    let is_option = word.starts_with('-');
-    let value = word.split_once('=').map(|(_, value)| value);
-    let behind_at = word.split_once('@').map(|(_, rest)| rest);
-    let attached = word.get(2..).filter(|it| is_option && it.starts_with(['/', '~', '.']));
-    let whole = (!is_option && value.is_none()).then_some(word);
-    [whole, value, behind_at, attached].into_iter().flatten().filter(|it| !it.is_empty())
 }
 
 /// A rule that names the words of a command, where all are known.

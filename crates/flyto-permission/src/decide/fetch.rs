@@ -13,6 +13,8 @@ use crate::{
 
 /// Most addresses of one text that are read.
 const MAX_ADDRESSES: usize = 64;
+/// How far behind the dash of `-sxHOST` the value of an option may start.
+const MAX_LETTERS: usize = 8;
 
 impl Judge<'_> {
     /// A tool of class `webfetch`.
@@ -82,17 +84,36 @@ impl Judge<'_> {
         }
     }
 
-    /// A word of a command: where only its start is known, its host has to be in it.
+    /// A word of a command: as an address, and its parts as hosts.
     #[cfg(feature = "bash")]
-    pub(super) fn narrow_url_word(&mut self, word: &crate::bash::Word) {
-        let text = word.known_text();
-        let Some((_, behind)) = word.leading().split_once("://") else {
-            return self.narrow_url(text, false);
-        };
-        if word.literal().is_none() && !behind.contains(['/', '?', '#']) {
-            return self.unread_url(text, "its host is known only when it runs", "");
-        }
+    pub(super) fn narrow_word_hosts(&mut self, text: &str) {
         self.narrow_url(text, false);
+        self.narrow_host_parts(text);
+    }
+
+    /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`, `a:HOST:b`, `-xHOST`. Rules that spell a
+    /// host, or one above it, count.
+    pub(super) fn narrow_host_parts(&mut self, text: &str) {
+        if !self.index.narrows.hosts || text.contains(char::is_whitespace) {
+            return;
+        }
+        let mut found: Vec<&str> = Vec::new();
+        for part in text.split(',') {
+            // What stands behind a scheme was read as an address.
+            let part = part.split_once("://").map_or(part, |(before, _)| before);
+            found.extend(part.split(is_beside_host));
+        }
+        if text.starts_with('-') && !text.starts_with("--") {
+            let first = text.split(is_beside_host).next().unwrap_or(text);
+            let starts = first.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
+            found.extend(starts.map(|at| &first[at..]));
+        }
+        found.retain(|it| it.len() < text.len() && !it.is_empty());
+        found.sort_unstable();
+        found.dedup();
+        for part in found {
+            self.narrow_plain_url(part, false);
+        }
     }
 
     /// An address, or a text with one, of which the host cannot be told.
@@ -153,6 +174,11 @@ impl Judge<'_> {
             }
         });
     }
+}
+
+/// Characters between which a program may look for a host in a word.
+fn is_beside_host(it: char) -> bool {
+    it.is_ascii_punctuation() && !matches!(it, '-' | '_' | '.' | '/' | '%')
 }
 
 /// A rule that names this host. `None` where the host would be read as a pattern: the URL standard

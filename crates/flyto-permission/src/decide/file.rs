@@ -24,6 +24,10 @@ use crate::{
 
 /// Longest path that the system opens (path_resolution(7)).
 const MAX_PATH_BYTES: usize = 4096;
+/// Most separators of a word between all of which paths are looked for. With more, a path holds one or all behind it.
+const MAX_SEPARATORS: usize = 6;
+/// How far behind the dash of `-xfFILE` the value of an option may start.
+const MAX_LETTERS: usize = 8;
 
 /// Why a path is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,10 +89,24 @@ impl<'a> Judge<'a> {
 
     /// Judges a text of which it is not known whether it is a path, for rules that ask or deny and for protected places: the
     /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A text
-    /// that does not look like a path, as a sentence about one, is compared with rules alone.
+    /// that does not look like a path, as a sentence about one, and other parts of a text without blanks are compared with
+    /// rules alone.
     ///
     /// No shell reads it, so `~ada` is a name like any other.
     pub(super) fn narrow_possible_path(&mut self, text: &str) {
+        if self.index.paths.narrows()
+            && text.contains(is_separator)
+            && !text.contains(char::is_whitespace)
+        {
+            for path in path_words(text).into_iter().filter(|it| it.len() < text.len()) {
+                if !self.spend(4 * self.index.paths.n_scanned()) {
+                    break;
+                }
+                if let Ok(location) = self.starts.locate(path) {
+                    self.narrow_location(path, &location, true);
+                }
+            }
+        }
         let value = text.split_once('=').map(|(_, value)| value);
         let behind_at = text.split_once('@').map(|(_, rest)| rest);
         for path in [Some(text), value, behind_at].into_iter().flatten() {
@@ -113,7 +131,7 @@ impl<'a> Judge<'a> {
                 && self.spend(4 * self.index.paths.n_scanned())
                 && let Ok(location) = self.starts.locate(path)
             {
-                self.narrow_location(path, &location);
+                self.narrow_location(path, &location, true);
             }
         }
     }
@@ -182,15 +200,20 @@ impl<'a> Judge<'a> {
 
     /// Rules that ask or deny the path, for reading and for writing.
     ///
-    /// For words of commands, of which it is not known whether they are read or written.
-    pub(super) fn narrow_location(&mut self, path: &str, location: &Location) {
+    /// For words of commands, of which it is not known whether they are read or written. Where the path is one of several that
+    /// the word may name, it is asked.
+    pub(super) fn narrow_location(&mut self, path: &str, location: &Location, is_certain: bool) {
         for writes in [false, true] {
             let access = if writes { Access::Write } else { Access::Read };
             if let Some(rule) = self.path_hits(location, writes).narrowing() {
                 let resolved = (location.resolved != path).then(|| cut(&location.resolved));
                 let subject = Subject::Path { path: cut(path), resolved, access };
-                let reason = Reason::rule(subject, rule);
-                self.reasons.push(reason);
+                self.reasons.push(match is_certain {
+                    true => Reason::rule(subject, rule),
+                    false => {
+                        Reason::new(Verdict::Ask, subject, Cause::Possible { rule: rule.clone() })
+                    }
+                });
             }
         }
     }
@@ -253,6 +276,35 @@ impl<'a> Judge<'a> {
         });
         real.iter().any(|root| below(resolved, root).is_some())
     }
+}
+
+/// Characters between which a program may look for a path in a word: `a=b`, `a,b`, `a:b`, `@a`.
+pub(super) fn is_separator(it: char) -> bool {
+    matches!(it, '=' | ',' | ':' | '@')
+}
+
+/// What of a word may be a path: all of it, what stands behind and between separators, and what follows the letters of an
+/// option.
+pub(super) fn path_words(word: &str) -> Vec<&str> {
+    let is_option = word.starts_with('-');
+    let separators: Vec<usize> = word.match_indices(is_separator).map(|(at, _)| at).collect();
+    let first = separators.first().copied().unwrap_or(word.len());
+    let mut starts: Vec<usize> = separators.iter().map(|it| it + 1).collect();
+    if !is_option {
+        starts.push(0);
+    } else if !word.starts_with("--") {
+        let letters = word.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
+        starts.extend(letters.take_while(|it| *it < first));
+    }
+    let all = separators.len() <= MAX_SEPARATORS;
+    let mut res = Vec::new();
+    for start in starts {
+        res.push(&word[start..]);
+        let ends = separators.iter().filter(|it| **it > start);
+        res.extend(ends.take(if all { usize::MAX } else { 1 }).map(|end| &word[start..*end]));
+    }
+    res.retain(|it| !it.is_empty());
+    res
 }
 
 /// A rule that names this path, as a literal pattern. `None` where the path would be read as another

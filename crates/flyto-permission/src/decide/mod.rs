@@ -4,7 +4,7 @@
 //! looked at first and for everything that the preview names; what allows a part depends on the class.
 //!
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole, `command` for command
-//! lines, `argument` for commands in their arguments, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
+//! lines, `argument` for commands in their arguments, `word` for their words as paths and addresses, `reach` for wildcards, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
 //! their own. A part of which nothing can be told is asked, and so is a call without any reason.
 //!
 //! Rules that ask or deny are not led around:
@@ -27,6 +27,8 @@ mod file;
 mod protected;
 #[cfg(feature = "bash")]
 mod reach;
+#[cfg(feature = "bash")]
+mod word;
 
 use flyto_tools::{PermissionClass, ToolId};
 use serde_json::Value;
@@ -57,7 +59,7 @@ const LOOK_UP: usize = 256;
 
 /// Gathers the reasons of one decision.
 ///
-/// It lives for one decision, and reads nothing but links of the file system.
+/// It lives for one decision, and reads nothing but links and names of the file system.
 pub(crate) struct Judge<'a> {
     pub(crate) index: &'a Index,
     pub(crate) request: &'a Request<'a>,
@@ -70,13 +72,17 @@ pub(crate) struct Judge<'a> {
     pub(crate) of_tool: Hits<'a>,
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
-    /// Words that were looked up as paths before.
+    /// Words that were looked up as paths before, those that may name another path first.
     /// With what was found: whether the word leads to a place of keys.
-    pub(crate) seen: std::collections::HashMap<String, bool>,
+    #[cfg(feature = "bash")]
+    seen: [std::collections::HashMap<String, bool>; 2],
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
     /// What is left of [`MAX_WORK`].
     work: usize,
+    /// What is left of [`reach::MAX_ENTRIES`].
+    #[cfg(feature = "bash")]
+    entries: usize,
 }
 
 /// A part that was not read.
@@ -111,9 +117,12 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
         dangers: Vec::new(),
         of_tool,
         starts: Starts::new(request.working_dir_text(), request.home_text()),
-        seen: std::collections::HashMap::new(),
+        #[cfg(feature = "bash")]
+        seen: Default::default(),
         real_roots: None,
         work: MAX_WORK,
+        #[cfg(feature = "bash")]
+        entries: reach::MAX_ENTRIES,
     };
     if let Some(rule) = of_tool.narrowing() {
         let subject = judge.tool();
@@ -276,6 +285,7 @@ impl<'a> Judge<'a> {
     fn narrow_command_line(&mut self, words: &[String]) {
         for word in words.iter().skip(1) {
             self.narrow_url(word, false);
+            self.narrow_host_parts(word);
         }
         if *self.request.effective_class() == PermissionClass::BASH {
             return;
@@ -342,6 +352,7 @@ impl<'a> Judge<'a> {
         self.narrow_possible_path(text);
         let fetches = *self.request.class == PermissionClass::WEBFETCH;
         self.narrow_url(text, fetches || name.eq_ignore_ascii_case("url"));
+        self.narrow_host_parts(text);
     }
 
     /// A text that is probably a command line, or a list of the words of one.

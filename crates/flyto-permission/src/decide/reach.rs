@@ -1,7 +1,9 @@
 //! Words of commands that name a path which is known only when the line runs.
 //!
-//! Such a word may be any path behind the text that it surely starts with. One that is unknown only
-//! by `*`, `?` and `[…]` is compared part by part, so that `ls *.rs` reaches no hidden file.
+//! A word with `*`, `?` and `[…]` is compared part by part with what rules name, so that `ls *.rs` reaches no hidden file. The
+//! names that it stands for are listed too, since one of them may be a link.
+
+use std::{fs, io};
 
 use super::{Judge, Source, protected::KEYS};
 use crate::{
@@ -11,76 +13,102 @@ use crate::{
     rules::{Narrows, paths::below},
 };
 
-/// What a word with an unknown part may name.
-enum Reach {
-    /// A path that fits these parts, or lies below.
-    Parts(Vec<String>),
-    /// Any path that starts with this text, the directory in it being absolute.
-    Behind(String),
+/// Most names in directories that one decision looks at for wildcards. A wildcard beyond it is asked.
+pub(super) const MAX_ENTRIES: usize = 16 * 1024;
+
+/// A file that a wildcard stands for.
+pub(super) struct Match {
+    /// As the word becomes it.
+    pub(super) written: String,
+    /// The way there leads through a link or back.
+    leads_elsewhere: bool,
 }
 
 impl Judge<'_> {
-    /// Rules that ask or deny and may name what the word becomes are asked; whether it may lead to
-    /// keys.
+    /// A path with wildcards: rules that ask or deny, and may name what it stands for, are asked; whether it may lead to keys.
+    pub(super) fn narrow_glob(&mut self, text: &str) -> bool {
+        let n_leading = text.find(['*', '?', '[']).unwrap_or(text.len());
+        let n_dir = text[..n_leading].rfind('/').map_or(0, |it| it + 1);
+        let mut touches_keys = text[n_dir..].split('/').any(|it| names_key(|key| fits(it, key)));
+        let dir = if n_dir == 0 { "." } else { &text[..n_dir] };
+        let located = self.starts.locate(dir).ok().or_else(|| self.starts.by_text(dir));
+        let Some(location) = located else {
+            self.unclear(
+                (subject(text), "it cannot be told where the path starts", ""),
+                Narrows::PATHS,
+                Source::Guess,
+            );
+            return touches_keys;
+        };
+        for dir in [&location.written, &location.resolved] {
+            let dir = dir.trim_end_matches('/');
+            let whole = crate::location::normalise(&format!("{dir}/{}", &text[n_dir..]));
+            let parts: Vec<&str> = whole.split('/').filter(|it| !it.is_empty()).collect();
+            touches_keys |= self.key_places().any(|it| may_name(&parts, &it));
+            self.narrow_parts(&parts, text);
+            if location.written == location.resolved {
+                break;
+            }
+        }
+        if self.index.paths.narrows() {
+            match self.matches(text) {
+                Some(matches) => {
+                    for it in matches.iter().filter(|it| it.leads_elsewhere) {
+                        touches_keys |= self.narrow_path(&it.written, text, false);
+                    }
+                }
+                None => {
+                    let why = "what a wildcard stands for cannot be listed";
+                    self.unclear((subject(text), why, ""), Narrows::PATHS, Source::Guess);
+                }
+            }
+        }
+        touches_keys
+    }
+
+    /// Whether a word that may be any text behind its start may lead to keys.
     ///
-    /// A word without a directory that is known, such as `$x`, is left alone: the value that the
-    /// line gives to a variable is looked up by itself. `moved` says that relative paths start
-    /// anywhere.
-    pub(super) fn narrow_unknown_word(&mut self, word: &Word, moved: bool) -> bool {
+    /// A word without a directory that is known, such as `$x`, is left alone: the value that the line gives to a variable is
+    /// looked up by itself. `moved` says that relative paths start anywhere.
+    pub(super) fn may_reach_keys(&self, word: &Word, moved: bool) -> bool {
         let value = |text: &str| text.split_once('=').map_or(0, |(name, _)| name.len() + 1);
         let n_option = value(word.leading());
         let leading = &word.leading()[n_option..];
         let text = word.known_text().get(n_option..).unwrap_or_default();
-        let is_glob = word.is_only_glob();
         if text.starts_with('-') {
             return false;
         }
         let n_dir = leading.rfind('/').map_or(0, |it| it + 1);
         let (dir, partial) = leading.split_at(n_dir);
-        let mut touches_keys = match is_glob {
-            true => text[n_dir..].split('/').any(|it| names_key(|key| fits(it, key))),
-            false => hides_key(text, partial),
-        };
+        let touches_keys = hides_key(text, partial);
         let is_relative = !dir.starts_with(['/', '~']);
-        if (dir.is_empty() && !is_glob) || (moved && is_relative) {
+        if touches_keys || dir.is_empty() || (moved && is_relative) {
             return touches_keys;
         }
-        let dir = if dir.is_empty() { "." } else { dir };
         let located = self.starts.locate(dir).ok().or_else(|| self.starts.by_text(dir));
-        let Some(location) = located else {
-            let subject = Subject::Path {
-                path: super::cut(word.known_text()),
-                resolved: None,
-                access: flyto_tools::Access::Unknown,
-            };
-            let why = "it cannot be told where the path starts";
-            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
-            return touches_keys;
-        };
-        for dir in [&location.written, &location.resolved] {
-            let dir = dir.trim_end_matches('/');
-            let reach = match is_glob {
-                true => {
-                    let whole = crate::location::normalise(&format!("{dir}/{}", &text[n_dir..]));
-                    let parts = whole.split('/').filter(|it| !it.is_empty());
-                    Reach::Parts(parts.map(str::to_owned).collect())
-                }
-                false => Reach::Behind(format!("{dir}/{partial}")),
-            };
-            let homes = [self.request.home_text(), self.starts.real_home()];
-            touches_keys |= KEYS.iter().any(|(place, _)| match place.starts_with('/') {
-                true => reach.may_name(place),
-                false => homes.iter().flatten().any(|it| reach.may_name(&format!("{it}/{place}"))),
-            });
-            self.narrow_reach(&reach, word.known_text());
-        }
-        touches_keys
+        let Some(location) = located else { return false };
+        [&location.written, &location.resolved].iter().any(|dir| {
+            let start = format!("{}/{partial}", dir.trim_end_matches('/'));
+            let dir = start.rfind('/').map_or("", |it| &start[..it]);
+            self.key_places().any(|it| it.starts_with(&start) || below(dir, &it).is_some())
+        })
     }
 
-    /// Rules that may name what the word becomes.
+    /// Absolute places of keys.
+    fn key_places(&self) -> impl Iterator<Item = String> + '_ {
+        let homes = [self.request.home_text(), self.starts.real_home()];
+        KEYS.iter().flat_map(move |(place, _)| {
+            let is_absolute = place.starts_with('/');
+            let of_homes = homes.into_iter().flatten().filter(move |_| !is_absolute);
+            let of_homes = of_homes.map(move |it| format!("{it}/{place}"));
+            is_absolute.then(|| (*place).to_owned()).into_iter().chain(of_homes)
+        })
+    }
+
+    /// Rules that may name what these parts stand for.
     ///
     /// A pattern that is found anywhere is left out only where it is a plain name that no part fits.
-    fn narrow_reach(&mut self, reach: &Reach, path: &str) {
+    fn narrow_parts(&mut self, parts: &[&str], path: &str) {
         let index = self.index;
         if !index.paths.narrows() || !self.spend(index.paths.len()) {
             return;
@@ -92,45 +120,101 @@ impl Judge<'_> {
         let may_apply = |it: &crate::glob::Glob| {
             let base = it.base();
             let behind =
-                |dir: &str| reach.may_name(&format!("{}/{base}", dir.trim_end_matches('/')));
+                |dir: &str| may_name(parts, &format!("{}/{base}", dir.trim_end_matches('/')));
             match it.anchor {
                 Anchor::Root => behind(""),
                 Anchor::Home => homes.iter().flatten().any(|it| behind(it)),
                 Anchor::Relative => relative.iter().any(|it| behind(it)),
-                Anchor::Anywhere => match (it.plain_name(), reach) {
-                    (Some(name), Reach::Parts(parts)) => parts.iter().any(|it| fits(it, name)),
-                    _ => true,
+                Anchor::Anywhere => match it.plain_name() {
+                    Some(name) => parts.iter().any(|it| fits(it, name)),
+                    None => true,
                 },
             }
         };
         let found = index.paths.narrowing(index, may_apply);
         if let Some(rule) = found {
-            let subject = Subject::Path {
-                path: path.to_owned(),
-                resolved: None,
-                access: flyto_tools::Access::Unknown,
-            };
             let cause = Cause::Possible { rule: rule.clone() };
-            self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
+            self.reasons.push(Reason::new(Verdict::Ask, subject(path), cause));
         }
+    }
+
+    /// The files that a path with wildcards stands for now; `None` where they cannot be listed.
+    pub(super) fn matches(&mut self, text: &str) -> Option<Vec<Match>> {
+        let n_leading = text.find(['*', '?', '[']).unwrap_or(text.len());
+        let n_dir = text[..n_leading].rfind('/').map_or(0, |it| it + 1);
+        let dir = if n_dir == 0 { "." } else { &text[..n_dir] };
+        let start = self.starts.locate(dir).ok()?.resolved;
+        let leads_elsewhere = false;
+        let first = Match { written: text[..n_dir].to_owned(), leads_elsewhere };
+        let mut found = vec![(start, first)];
+        for part in text[n_dir..].split('/').filter(|it| !it.is_empty()) {
+            let mut next = Vec::new();
+            for (dir, so_far) in found {
+                for (name, is_link) in self.names(&dir, part)? {
+                    let separator = match so_far.written.as_str() {
+                        "" => "",
+                        it if it.ends_with('/') => "",
+                        _ => "/",
+                    };
+                    let written = format!("{}{separator}{name}", so_far.written);
+                    let leads_elsewhere = so_far.leads_elsewhere || is_link;
+                    next.push((format!("{dir}/{name}"), Match { written, leads_elsewhere }));
+                }
+            }
+            found = next;
+        }
+        Some(found.into_iter().map(|(_, it)| it).collect())
+    }
+
+    /// Names in a directory that fit a part of a path, and whether each leads elsewhere.
+    fn names(&mut self, dir: &str, part: &str) -> Option<Vec<(String, bool)>> {
+        self.entries = self.entries.checked_sub(1)?;
+        if !is_wild(part) {
+            let leads_elsewhere = part == ".."
+                || fs::symlink_metadata(format!("{dir}/{part}")).is_ok_and(|it| it.is_symlink());
+            return Some(vec![(part.to_owned(), leads_elsewhere)]);
+        }
+        let entries = match fs::read_dir(dir) {
+            Ok(it) => it,
+            Err(err) => {
+                let is_missing =
+                    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+                return is_missing.then(Vec::new);
+            }
+        };
+        let mut res = Vec::new();
+        for entry in entries {
+            self.entries = self.entries.checked_sub(1)?;
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            if fits(part, &name) {
+                let is_link = entry.file_type().ok()?.is_symlink();
+                res.push((name, is_link));
+            }
+        }
+        // `.*` stands for these too, in some shells.
+        res.extend(
+            ["..", "."].iter().filter(|it| fits(part, it)).map(|it| ((*it).to_owned(), true)),
+        );
+        Some(res)
     }
 }
 
-impl Reach {
-    /// Whether it may name this absolute place, or what lies below it.
-    fn may_name(&self, place: &str) -> bool {
-        match self {
-            Self::Parts(parts) => {
-                let mut parts = parts.iter();
-                let mut names = place.split('/').filter(|it| !it.is_empty());
-                names.all(|name| parts.next().is_some_and(|it| fits(it, name)))
-            }
-            Self::Behind(start) => {
-                let dir = start.rfind('/').map_or("", |it| &start[..it]);
-                place.starts_with(start.as_str()) || below(dir, place).is_some()
-            }
-        }
-    }
+fn subject(path: &str) -> Subject {
+    let access = flyto_tools::Access::Unknown;
+    Subject::Path { path: super::cut(path), resolved: None, access }
+}
+
+/// Whether a text holds a wildcard.
+pub(super) fn is_wild(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// Whether these parts may name this absolute place, or what lies below it.
+fn may_name(parts: &[&str], place: &str) -> bool {
+    let mut parts = parts.iter();
+    let mut names = place.split('/').filter(|it| !it.is_empty());
+    names.all(|name| parts.next().is_some_and(|it| fits(it, name)))
 }
 
 /// Whether a name of [`KEYS`] that lies anywhere is one that `may_be` takes.

@@ -5,7 +5,7 @@
 //! so a gap in a list costs a question and allows nothing. A wrapper that is missing here is a
 //! program like any other: a rule that denies what it runs is asked, by the words of the command.
 
-use super::super::Word;
+use super::super::{Word, moves::Move};
 
 /// A program that runs another.
 #[derive(Debug, Default)]
@@ -204,8 +204,8 @@ pub(super) struct Options {
     /// Words up to the program.
     /// The wrapper itself and its options; never more than there are words.
     pub(super) n_words: usize,
-    /// The directory may be another one.
-    pub(super) moves: bool,
+    /// The directory that the program runs in, where it is another one.
+    pub(super) moves: Vec<Move>,
     /// Words that hold this text are changed.
     pub(super) replaced: Option<String>,
 }
@@ -236,7 +236,7 @@ impl Wrapper {
         if self.unread {
             return Err("a program that runs another, in a way that is not read");
         }
-        let mut res = Options { n_words: 1, moves: false, replaced: None };
+        let mut res = Options { n_words: 1, moves: Vec::new(), replaced: None };
         while let Some(word) = words.get(res.n_words) {
             let Some(option) = word.literal() else {
                 // An assignment with an unknown value is still an assignment.
@@ -260,8 +260,15 @@ impl Wrapper {
                     Some((name, value)) => (name, Some(value)),
                     None => (long, None),
                 };
-                res.moves |= name == "chdir";
+                if name == "chdir" {
+                    let next = words.get(res.n_words).and_then(Word::literal);
+                    res.moves.push(Move::to(value.or(next)));
+                }
                 if self.long_values.contains(&name) {
+                    let next = words.get(res.n_words).filter(|_| value.is_none());
+                    if next.is_some_and(Word::may_split) {
+                        return Err(super::UNKNOWN_WORD);
+                    }
                     res.n_words += usize::from(value.is_none());
                 } else if !self.long_flags.contains(&name) || value.is_some() {
                     return Err(UNREAD);
@@ -272,11 +279,23 @@ impl Wrapper {
             for (i, letter) in letters.char_indices() {
                 if self.values.contains(letter) {
                     let glued = &letters[i + letter.len_utf8()..];
-                    let next = words.get(res.n_words).and_then(Word::literal);
-                    let value = if glued.is_empty() { next.unwrap_or("") } else { glued };
-                    res.moves |= matches!(letter, 'C' | 'D' | 'R') && self.assignments;
+                    let next = words.get(res.n_words);
+                    let value = match glued.is_empty() {
+                        true => next.and_then(Word::literal),
+                        false => Some(glued),
+                    };
+                    // A value that may be several words is not one value.
+                    if glued.is_empty() && next.is_some_and(Word::may_split) {
+                        return Err(super::UNKNOWN_WORD);
+                    }
+                    // `sudo -C` takes a number, which is read as a directory too.
+                    match letter {
+                        'C' | 'D' if self.assignments => res.moves.push(Move::to(value)),
+                        'R' if self.assignments => res.moves.push(Move::Unknown),
+                        _ => {}
+                    }
                     if self.appends && letter == 'I' {
-                        res.replaced = Some(value.to_owned());
+                        res.replaced = Some(value.unwrap_or("").to_owned());
                     }
                     res.n_words += usize::from(glued.is_empty());
                     break;

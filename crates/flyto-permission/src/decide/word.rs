@@ -1,0 +1,351 @@
+//! Words of commands, as paths and addresses.
+//!
+//! A word may be a path or an address for any program, so rules for files and hosts that ask or deny are compared with each
+//! text that it may become ([`Known`]), from each directory that the line may be in. What can be listed is compared one by
+//! one; the rest is asked, unless the program is known to open no file and to connect to nothing:
+//!
+//! | word | verdict where such a rule stands |
+//! | --- | --- |
+//! | literal | that of the rule that names it |
+//! | a few literal cases, as `s{a,b}` | that of the rules that name one |
+//! | a wildcard | ask, where it may stand for what a rule names, or for a link to it |
+//! | relative, behind a literal `cd` | ask, where a rule names it from one of the directories |
+//! | anything else, as `$x`, or words that `xargs` appends | ask |
+
+use super::{
+    Judge, Source, cut,
+    file::{is_separator, path_words},
+    protected::may_touch_keys,
+    reach::is_wild,
+};
+use crate::{
+    Danger, DangerKind, Subject,
+    bash::{Analysis, Case, Command, Known, Word},
+    location::may_be_opened,
+    rules::Narrows,
+};
+
+/// Most options of one command that name a directory, as `-C` does.
+const MAX_OPTIONS: usize = 3;
+/// Where words of a line may lead.
+pub(super) struct Places<'a> {
+    known: Known<'a>,
+    /// Beside the one it starts in; `None` where any may be.
+    directories: Option<Vec<String>>,
+}
+
+/// Directories in which one command may look words up.
+struct Base {
+    /// The line changes no directory, so a word is looked up where it starts.
+    is_fixed: bool,
+    /// Others, in which it may; `None` for any.
+    others: Option<Vec<String>>,
+    /// It opens no file, so that what a wildcard stands for is not read.
+    opens_nothing: bool,
+}
+
+/// What was found of the words of a command.
+#[derive(Default)]
+struct Found {
+    touches_keys: bool,
+    /// A word may be any path.
+    has_open_path: bool,
+    /// A word may be any address.
+    has_open_host: bool,
+    /// A relative path starts anywhere.
+    has_open_start: bool,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn places<'b>(&self, analysis: &'b Analysis) -> Places<'b>
+    where
+        'a: 'b,
+    {
+        let request: &'a crate::Request<'a> = self.request;
+        let known = Known::new(analysis, request.home_text(), request.working_dir_text());
+        let directories = match analysis.commands.iter().any(|it| it.moved) {
+            true => analysis.directories(&known),
+            false => Some(Vec::new()),
+        };
+        Places { known, directories }
+    }
+
+    /// Rules for files and hosts that ask or deny, for each word of a command; whether one leads to keys, which is a danger.
+    pub(super) fn narrow_path_words(&mut self, command: &Command, places: &Places<'_>) -> bool {
+        let base = base(command, places);
+        let mut found = Found::default();
+        for (i, word) in command.words.iter().enumerate() {
+            if command.script.contains(&i) {
+                continue;
+            }
+            // What a program is called by is looked at by rules for commands.
+            let is_program = command.levels.iter().any(|it| it.start == i);
+            let text = word.literal();
+            if is_program && !word.known_text().contains('/') {
+                continue;
+            }
+            match text {
+                Some(text) => {
+                    if !is_program {
+                        self.narrow_word_hosts(text);
+                    }
+                    self.narrow_text_word(text, &base, command, &mut found);
+                }
+                None if word.is_process() => {}
+                None => self.narrow_open_word(word, (&base, places), command, &mut found),
+            }
+        }
+        if command.more_from.is_some() {
+            found.has_open_path = true;
+            found.has_open_host = true;
+        }
+        self.ask_for_open_words(command, &found);
+        if found.touches_keys {
+            let kind = DangerKind::TouchesKeys;
+            self.dangers.push(Danger { kind, command: command.text.clone() });
+        }
+        found.touches_keys
+    }
+
+    /// Says once what of a command may lead anywhere.
+    fn ask_for_open_words(&mut self, command: &Command, found: &Found) {
+        let subject = || Subject::Command { text: command.text.clone() };
+        if self.index.paths.narrows() && !command.opens_nothing() {
+            if found.has_open_path {
+                let why = "a word of it that may be a path is known only when it runs";
+                self.unclear((subject(), why, ""), Narrows::PATHS, Source::Guess);
+            }
+            if found.has_open_start {
+                let why = "the directory that its paths are relative to is not known";
+                self.unclear((subject(), why, ""), Narrows::PATHS, Source::Guess);
+            }
+        }
+        if found.has_open_host && !command.connects_to_nothing() {
+            let why = "a word of it that may be an address is known only when it runs";
+            self.unclear((subject(), why, ""), Narrows::HOSTS, Source::Guess);
+        }
+    }
+
+    /// A word that the shell replaces: each text that it may become.
+    fn narrow_open_word(
+        &mut self,
+        word: &Word,
+        (base, places): (&Base, &Places<'_>),
+        command: &Command,
+        found: &mut Found,
+    ) {
+        let Some(cases) = places.known.cases(word) else {
+            found.touches_keys |= self.may_reach_keys(word, !base.is_fixed);
+            found.has_open_path = true;
+            found.has_open_host = true;
+            return;
+        };
+        let mut asked_for_keys = false;
+        for case in &cases {
+            if let Some(open_at) = case.open_at {
+                if !std::mem::replace(&mut asked_for_keys, true) {
+                    found.touches_keys |= self.may_reach_keys(word, !base.is_fixed);
+                }
+                found.has_open_path = true;
+                found.has_open_host |= is_open_host(&case.text[..open_at], word.may_split());
+                self.narrow_word_hosts(&case.text);
+                self.narrow_text_word(&case.text[..open_at], base, command, found);
+            } else if case.is_glob {
+                self.narrow_glob_word(case, base, command, found);
+            } else {
+                self.narrow_word_hosts(&case.text);
+                self.narrow_text_word(&case.text, base, command, found);
+            }
+        }
+    }
+
+    /// A word with wildcards: what it may stand for, as a path; the names of files that fit, as addresses.
+    fn narrow_glob_word(&mut self, case: &Case, base: &Base, command: &Command, found: &mut Found) {
+        self.narrow_text_word(&case.text, base, command, found);
+        if !self.index.narrows.hosts || command.connects_to_nothing() {
+            return;
+        }
+        self.narrow_word_hosts(&case.text);
+        match self.matches(&case.text).filter(|_| base.is_fixed) {
+            Some(matches) => matches.iter().for_each(|it| self.narrow_word_hosts(&it.written)),
+            None => found.has_open_host = true,
+        }
+    }
+
+    /// Each part of a known text that may be a path.
+    fn narrow_text_word(&mut self, text: &str, base: &Base, command: &Command, found: &mut Found) {
+        let is_plain = !text.starts_with('-') && !text.contains(is_separator);
+        if is_plain {
+            if !text.contains(is_quoting) {
+                return self.narrow_path_part(text, base, found);
+            }
+            self.narrow_path_part(text, base, found);
+        } else {
+            for path in path_words(text) {
+                self.narrow_path_part(path, base, found);
+            }
+        }
+        // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
+        if text.contains(is_quoting) && self.index.paths.narrows() && !command.connects_to_nothing()
+        {
+            let others = base.others.iter().flatten().cloned();
+            let others = std::iter::once(".".to_owned()).chain(others).collect();
+            let base = Base { is_fixed: false, others: Some(others), opens_nothing: false };
+            for path in text.split(|it| is_quoting(it) || is_separator(it)) {
+                if !path.is_empty() {
+                    self.narrow_path_part(path, &base, found);
+                }
+            }
+        }
+    }
+
+    /// A part of a word, from each directory that it may be looked up in.
+    fn narrow_path_part(&mut self, path: &str, base: &Base, found: &mut Found) {
+        let narrows = self.index.paths.narrows();
+        let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
+        let is_glob = is_wild(path);
+        if !narrows && !is_plain_path && !is_glob {
+            return;
+        }
+        if is_glob && base.opens_nothing {
+            found.touches_keys |= may_touch_keys(path);
+            return;
+        }
+        let is_relative = !path.starts_with(['/', '~']);
+        if !is_relative || base.is_fixed {
+            found.touches_keys |= match is_glob {
+                true => self.narrow_glob(path),
+                false => self.narrow_path(path, path, true),
+            };
+        }
+        if !is_relative {
+            return;
+        }
+        let Some(others) = &base.others else {
+            found.touches_keys |= may_touch_keys(path);
+            found.has_open_start = true;
+            return;
+        };
+        for dir in others {
+            let whole = format!("{dir}/{path}");
+            found.touches_keys |= match is_glob {
+                true => self.narrow_glob(&whole),
+                false => self.narrow_path(&whole, path, false),
+            };
+        }
+    }
+
+    /// A path that a word may name: whether it leads to keys.
+    ///
+    /// Each is looked up once per decision. `written` is what stands in the line; `is_certain` is false where the word may
+    /// name another path.
+    pub(super) fn narrow_path(&mut self, path: &str, written: &str, is_certain: bool) -> bool {
+        let narrows = self.index.paths.narrows();
+        let by_text = may_touch_keys(path);
+        if let Some(leads_to_keys) = self.seen[usize::from(is_certain)].get(path) {
+            return by_text || *leads_to_keys;
+        }
+        if !self.spend(4 * self.index.paths.n_scanned()) {
+            return by_text;
+        }
+        let located = self.starts.locate(path);
+        if let Err(why) = located
+            && may_be_opened(why)
+        {
+            let access = flyto_tools::Access::Unknown;
+            let subject = Subject::Path { path: cut(written), resolved: None, access };
+            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
+        }
+        let located = located.ok().or_else(|| self.starts.by_text(path));
+        let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
+        self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
+        if let (true, Some(location)) = (narrows, located) {
+            self.narrow_location(path, &location, is_certain);
+        }
+        by_text || leads_to_keys
+    }
+}
+
+/// Directories in which a command may look its words up: those of the line, and those that its options name.
+fn base(command: &Command, places: &Places<'_>) -> Base {
+    let options = directory_options(command);
+    let is_fixed = !command.moved;
+    let opens_nothing = command.opens_nothing();
+    let (Some(of_line), Some(options)) = (&places.directories, options) else {
+        return Base { is_fixed, others: None, opens_nothing };
+    };
+    let mut others = of_line.clone();
+    if !is_fixed {
+        // A change that fails leaves the line where it was. The form makes it another path than a word of another line.
+        others.insert(0, "./.".to_owned());
+    }
+    let starts: Vec<String> = match is_fixed {
+        true => vec![".".to_owned()],
+        false => others.clone(),
+    };
+    for option in options {
+        let is_absolute = option.starts_with(['/', '~']);
+        let of_option = match is_absolute {
+            true => vec![option.to_owned()],
+            false => starts.iter().map(|it| format!("{it}/{option}")).collect(),
+        };
+        others.extend(of_option);
+    }
+    Base { is_fixed, others: Some(others), opens_nothing }
+}
+
+/// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None` where one is not known, or they are many.
+fn directory_options(command: &Command) -> Option<Vec<&str>> {
+    let mut res = Vec::new();
+    let mut words = command.words.iter().skip(command.innermost() + 1).peekable();
+    while let Some(word) = words.next() {
+        let text = word.known_text();
+        if !text.starts_with('-') {
+            continue;
+        }
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None if text.starts_with("-C") && text.len() > 2 => ("-C", Some(&text[2..])),
+            None => (text, None),
+        };
+        let long = name.strip_prefix("--").unwrap_or("");
+        let is_directory = name == "-C"
+            || long.contains("dir")
+            || matches!(long, "cwd" | "prefix" | "root" | "work-tree");
+        if !is_directory {
+            continue;
+        }
+        let value = match value {
+            Some(value) => word.literal().map(|_| value),
+            None => match words.peek() {
+                Some(next) => next.literal(),
+                None => continue,
+            },
+        };
+        if res.len() == MAX_OPTIONS {
+            return None;
+        }
+        res.extend(Some(value?).filter(|it| !it.is_empty()));
+    }
+    Some(res)
+}
+
+/// Whether a word of which this start is known may become an address of any host.
+fn is_open_host(start: &str, splits: bool) -> bool {
+    if splits {
+        return true;
+    }
+    let is_path = ["/", "./", "../", "~/"].iter().any(|it| start.starts_with(it));
+    let has_host =
+        start.split_once("://").is_some_and(|(_, behind)| behind.contains(['/', '?', '#']));
+    !((is_path && !start.starts_with("//")) || has_host)
+}
+
+/// Characters that a path stands between in a text that is read by a program.
+fn is_quoting(it: char) -> bool {
+    it.is_whitespace()
+        || matches!(
+            it,
+            '"' | '\'' | '`' | '(' | ')' | '{' | '}' | '<' | '>' | ';' | '|' | '&' | '!'
+        )
+}
