@@ -411,4 +411,31 @@ fn many_arguments_are_answered() {
     assert_eq!(verdict(&rules, &format!("foo {}x", "git a ".repeat(8_000))), Verdict::Allow);
     let text = format!("foo {}", "'git a; x' ".repeat(5_000));
     assert_eq!(verdict(&rules, &text), Verdict::Allow);
+    let text = format!("foo {}", "a=".repeat(30_000));
+    assert_eq!(verdict(&rules, &text), Verdict::Allow);
+    let text = format!("foo '{}'", "b a=".repeat(15_000));
+    assert_eq!(verdict(&rules, &text), Verdict::Allow);
+}
+
+/// A word of many parts is looked up in bounded time, and asked.
+#[test]
+fn many_parts_of_a_word_are_asked() {
+    let rules = rules(&[
+        (Verdict::Allow, "Bash"),
+        (Verdict::Deny, "Read(/srv/secret)"),
+        (Verdict::Deny, "WebFetch(domain:evil.org)"),
+    ]);
+    for (text, expected) in [
+        (format!("foo {}", "a=".repeat(30_000)), Verdict::Ask),
+        (format!("foo {}", "/a:".repeat(20_000)), Verdict::Ask),
+        (format!("foo {}/srv/secret", "a=".repeat(100)), Verdict::Deny),
+        (format!("foo {}", "{a,".repeat(20_000)), Verdict::Ask),
+        (format!("foo {}", "{a,b}".repeat(12_000)), Verdict::Ask),
+        (format!("foo {}", "{1..2}*".repeat(9_000)), Verdict::Ask),
+        (format!("for x in {}; do foo $x$x; done", "a ".repeat(9_000)), Verdict::Ask),
+        (format!("cd a; {}", "foo b; ".repeat(4_000)), Verdict::Ask),
+        (format!("cd a; cd b; cd c; foo {}", "d ".repeat(9_000)), Verdict::Ask),
+    ] {
+        assert_eq!(verdict(&rules, &text), expected, "{}", &text[..40]);
+    }
 }

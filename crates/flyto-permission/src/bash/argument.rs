@@ -27,6 +27,9 @@ const OPEN_NOTHING: &[&str] = &[
     "tr", "true", "type", "typeset", "umask", "uname", "unset", "wait", "which", "whoami",
 ];
 
+/// Most values of one word that are looked at, since each of them ends where the word does.
+pub(crate) const MAX_VALUES: usize = 16;
+
 /// What an argument may be, where it may be run.
 #[derive(Debug)]
 pub(crate) enum Argument<'w> {
@@ -36,19 +39,41 @@ pub(crate) enum Argument<'w> {
     Text(&'w str),
 }
 
-impl Argument<'_> {
-    /// What a word may be; `None` for one that is not known.
-    ///
-    /// Of an option with a value, `--name=value`, the value counts.
-    pub(crate) fn of(word: &Word) -> Option<Argument<'_>> {
-        let word = word.literal().filter(|_| !word.may_split())?;
-        let text = match word.split_once('=') {
-            Some((_, value)) if word.starts_with('-') => value,
-            _ => word,
-        };
-        let is_text = text.contains([' ', '\t', '\n', ';', '&', '|', '`']) || text.contains("$(");
-        Some(if is_text { Argument::Text(text) } else { Argument::Program(text) })
+impl<'w> Argument<'w> {
+    /// What a text may be.
+    pub(crate) fn of(text: &'w str) -> Self {
+        // What stands in names of programs and files, and in options. Anything else has a meaning in some language.
+        let is_plain =
+            |it: u8| it.is_ascii_alphanumeric() || b"-_./+@%,:~^=".contains(&it) || !it.is_ascii();
+        match text.bytes().all(is_plain) {
+            true => Self::Program(text),
+            false => Self::Text(text),
+        }
     }
+
+    /// What a word may be, each part of it: the whole, and the value behind each `=`, as in `--name=value` and
+    /// `core.pager=value`; of a text also what stands behind the letter of an option.
+    ///
+    /// A leading `!`, `:` or `|`, by which programs tell a command from a text of another kind, is left out.
+    pub(crate) fn all_of(word: &'w str) -> impl Iterator<Item = Self> {
+        let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]).take(MAX_VALUES);
+        // The value of an option counts, not the option.
+        let whole = (!(word.starts_with('-') && word.contains('='))).then_some(word);
+        let is_option = word.starts_with('-') && !word.starts_with("--");
+        let attached = word.get(2..).filter(|_| is_option).map(Self::of);
+        let attached = attached.filter(|it| matches!(it, Self::Text(_)));
+        let parts = whole.into_iter().chain(values);
+        let parts = parts.map(|it| Self::of(it.trim_start_matches(['!', ':', '|'])));
+        parts.chain(attached)
+    }
+}
+
+/// The words in a text of any language that may be the name of a program: `rm` in `os.system("rm x")`.
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let is_beside =
+        |it: char| it.is_ascii() && !it.is_ascii_alphanumeric() && !"-_./+".contains(it);
+    let tokens = text.split(is_beside).map(|it| it.trim_matches(['-', '+', '.']));
+    tokens.filter(|it| !it.is_empty())
 }
 
 impl Command {

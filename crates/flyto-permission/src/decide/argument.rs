@@ -4,6 +4,9 @@
 //! with them too: with the words from each argument on, and with each text that may be a command
 //! line. It is a guess (`git rm x` runs no `rm`), so what is found is asked and never denied, and a
 //! rule that allows answers for the words that it names: `Bash(git rm:*)`.
+//!
+//! A text that does not read as a command line, such as a script of another language, or that is known only in part, is asked
+//! where it mentions the first word of such a rule anywhere: `os.system("rm x")`.
 
 use super::{
     Judge, Source,
@@ -17,11 +20,16 @@ use crate::{
 
 /// How deep texts in arguments of texts are read. Deeper ones are taken as plain words.
 const MAX_TEXTS: usize = 3;
+/// Most bytes of texts that are read for one command, in which the values of one word overlap. In further texts, mentions are
+/// looked for.
+const MAX_READ: usize = 4 * 64 * 1024;
 
 /// A search through the arguments of one command and of the texts in them.
 struct Search<'a> {
     rules: Vec<&'a Rule>,
     n_steps: usize,
+    /// What is left of [`MAX_READ`].
+    n_bytes: usize,
 }
 
 impl<'a> Judge<'a> {
@@ -32,7 +40,7 @@ impl<'a> Judge<'a> {
         if !self.index.narrows_programs() {
             return;
         }
-        let mut search = Search { rules: Vec::new(), n_steps: MAX_STEPS };
+        let mut search = Search { rules: Vec::new(), n_steps: MAX_STEPS, n_bytes: MAX_READ };
         // A program may take the value of a variable for a command line, as that of `GIT_PAGER`.
         for at in command.risky.iter().filter(|it| !is_named(**it)) {
             let word = &command.words[*at];
@@ -67,17 +75,58 @@ impl<'a> Judge<'a> {
         search: &mut Search<'a>,
     ) {
         for at in command.arguments().filter(|it| !is_named(*it)) {
-            match Argument::of(&command.words[at]) {
-                Some(Argument::Text(text)) if depth < MAX_TEXTS => {
-                    for inner in &bash::analyse_text(text).commands {
-                        self.search_whole(inner, depth + 1, search);
+            let word = &command.words[at];
+            let Some(text) = known(word) else {
+                self.search_mentions(word.known_text(), search);
+                continue;
+            };
+            if text.bytes().filter(|it| *it == b'=').count() > bash::MAX_VALUES {
+                self.search_mentions(text, search);
+            }
+            for argument in Argument::all_of(text) {
+                match argument {
+                    Argument::Text(text) => self.search_text(text, depth, search),
+                    Argument::Program(name) => {
+                        let rest = command.words_from(at + 1);
+                        self.search_words(name, rest, command.more_from.is_some(), search);
                     }
                 }
-                Some(Argument::Program(name)) => {
-                    let rest = command.words_from(at + 1);
-                    self.search_words(name, rest, command.more_from.is_some(), search);
+            }
+        }
+    }
+
+    /// A text that may be a command line, or a script of another language.
+    fn search_text(&self, text: &str, depth: usize, search: &mut Search<'a>) {
+        let is_word = !text.contains(|it: char| it.is_ascii_whitespace());
+        let left = search.n_bytes.checked_sub(text.len());
+        let Some(left) = left.filter(|_| !is_word && depth < MAX_TEXTS) else {
+            return self.search_mentions(text, search);
+        };
+        search.n_bytes = left;
+        let analysis = bash::analyse_text(text);
+        for inner in &analysis.commands {
+            self.search_whole(inner, depth + 1, search);
+        }
+        if !analysis.unclear.is_empty() {
+            self.search_mentions(text, search);
+        }
+    }
+
+    /// Rules that ask or deny a program that a text mentions, with any words.
+    fn search_mentions(&self, text: &str, search: &mut Search<'a>) {
+        for name in bash::tokens(text) {
+            let base = name.rsplit('/').next().unwrap_or(name);
+            for name in [name, base] {
+                if !self.index.narrows_program(name) {
+                    continue;
                 }
-                Some(Argument::Text(_)) | None => {}
+                let matched = self.index.by_words(std::iter::once(Some(name)), true);
+                let rules = [matched.hits.narrowing(), matched.possible];
+                for rule in rules.into_iter().flatten().take(1) {
+                    if !search.rules.contains(&rule) {
+                        search.rules.push(rule);
+                    }
+                }
             }
         }
     }
@@ -85,9 +134,17 @@ impl<'a> Judge<'a> {
     /// A command that an argument may be: its programs, and their arguments.
     fn search_whole(&self, command: &Command, depth: usize, search: &mut Search<'a>) {
         for level in &command.levels {
-            if let Some((name, rest)) = command.words_from(level.start).split_first() {
-                let name = known(name).unwrap_or("");
-                self.search_words(name, rest, command.more_from.is_some(), search);
+            if let Some((word, rest)) = command.words_from(level.start).split_first() {
+                match known(word) {
+                    Some(name) => {
+                        self.search_words(name, rest, command.more_from.is_some(), search);
+                        // The name of no program, as `%q{rm` in a script of another language.
+                        if matches!(Argument::of(name), Argument::Text(_)) {
+                            self.search_mentions(name, search);
+                        }
+                    }
+                    None => self.search_mentions(word.known_text(), search),
+                }
             }
         }
         self.search(command, |_| false, depth, search);

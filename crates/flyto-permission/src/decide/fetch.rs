@@ -94,7 +94,12 @@ impl Judge<'_> {
     /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`, `a:HOST:b`, `-xHOST`. Rules that spell a
     /// host, or one above it, count.
     pub(super) fn narrow_host_parts(&mut self, text: &str) {
-        if !self.index.narrows.hosts || text.contains(char::is_whitespace) {
+        if !self.index.narrows.hosts {
+            return;
+        }
+        let is_short_option = text.starts_with('-') && !text.starts_with("--");
+        let has_parts = is_short_option || text.contains(is_beside_host);
+        if !has_parts || text.contains(char::is_whitespace) {
             return;
         }
         let mut found: Vec<&str> = Vec::new();
@@ -103,7 +108,7 @@ impl Judge<'_> {
             let part = part.split_once("://").map_or(part, |(before, _)| before);
             found.extend(part.split(is_beside_host));
         }
-        if text.starts_with('-') && !text.starts_with("--") {
+        if is_short_option {
             let first = text.split(is_beside_host).next().unwrap_or(text);
             let starts = first.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
             found.extend(starts.map(|at| &first[at..]));

@@ -26,6 +26,8 @@ use crate::{
 const MAX_PATH_BYTES: usize = 4096;
 /// Most separators of a word between all of which paths are looked for. With more, a path holds one or all behind it.
 const MAX_SEPARATORS: usize = 6;
+/// Most separators of a word behind which a path may go to its end. With more, it goes to the next one.
+pub(super) const MAX_ENDS: usize = 64;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
@@ -299,9 +301,12 @@ pub(super) fn path_words(word: &str) -> Vec<&str> {
     let all = separators.len() <= MAX_SEPARATORS;
     let mut res = Vec::new();
     for start in starts {
-        res.push(&word[start..]);
-        let ends = separators.iter().filter(|it| **it > start);
-        res.extend(ends.take(if all { usize::MAX } else { 1 }).map(|end| &word[start..*end]));
+        let ends = &separators[separators.partition_point(|it| *it <= start)..];
+        if start == 0 || separators.len() <= MAX_ENDS || ends.is_empty() {
+            res.push(&word[start..]);
+        }
+        let n_ends = if all { ends.len() } else { 1 };
+        res.extend(ends.iter().take(n_ends).map(|end| &word[start..*end]));
     }
     res.retain(|it| !it.is_empty());
     res

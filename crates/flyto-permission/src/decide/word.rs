@@ -14,7 +14,7 @@
 
 use super::{
     Judge, Source, cut,
-    file::{is_separator, path_words},
+    file::{MAX_ENDS, is_separator, path_words},
     protected::may_touch_keys,
     reach::is_wild,
 };
@@ -35,13 +35,12 @@ pub(super) struct Places<'a> {
 }
 
 /// Directories in which one command may look words up.
-struct Base {
+struct Base<'c> {
+    command: &'c Command,
     /// The line changes no directory, so a word is looked up where it starts.
     is_fixed: bool,
     /// Others, in which it may; `None` for any.
     others: Option<Vec<String>>,
-    /// It opens no file, so that what a wildcard stands for is not read.
-    opens_nothing: bool,
 }
 
 /// What was found of the words of a command.
@@ -89,10 +88,10 @@ impl<'a> Judge<'a> {
                     if !is_program {
                         self.narrow_word_hosts(text);
                     }
-                    self.narrow_text_word(text, &base, command, &mut found);
+                    self.narrow_text_word(text, false, &base, &mut found);
                 }
                 None if word.is_process() => {}
-                None => self.narrow_open_word(word, (&base, places), command, &mut found),
+                None => self.narrow_open_word(word, (&base, places), &mut found),
             }
         }
         if command.more_from.is_some() {
@@ -110,7 +109,8 @@ impl<'a> Judge<'a> {
     /// Says once what of a command may lead anywhere.
     fn ask_for_open_words(&mut self, command: &Command, found: &Found) {
         let subject = || Subject::Command { text: command.text.clone() };
-        if self.index.paths.narrows() && !command.opens_nothing() {
+        let is_open = found.has_open_path || found.has_open_start;
+        if is_open && self.index.paths.narrows() && !command.opens_nothing() {
             if found.has_open_path {
                 let why = "a word of it that may be a path is known only when it runs";
                 self.unclear((subject(), why, ""), Narrows::PATHS, Source::Guess);
@@ -130,8 +130,7 @@ impl<'a> Judge<'a> {
     fn narrow_open_word(
         &mut self,
         word: &Word,
-        (base, places): (&Base, &Places<'_>),
-        command: &Command,
+        (base, places): (&Base<'_>, &Places<'_>),
         found: &mut Found,
     ) {
         let Some(cases) = places.known.cases(word) else {
@@ -149,20 +148,20 @@ impl<'a> Judge<'a> {
                 found.has_open_path = true;
                 found.has_open_host |= is_open_host(&case.text[..open_at], word.may_split());
                 self.narrow_word_hosts(&case.text);
-                self.narrow_text_word(&case.text[..open_at], base, command, found);
+                self.narrow_text_word(&case.text[..open_at], false, base, found);
             } else if case.is_glob {
-                self.narrow_glob_word(case, base, command, found);
+                self.narrow_glob_word(case, base, found);
             } else {
                 self.narrow_word_hosts(&case.text);
-                self.narrow_text_word(&case.text, base, command, found);
+                self.narrow_text_word(&case.text, false, base, found);
             }
         }
     }
 
     /// A word with wildcards: what it may stand for, as a path; the names of files that fit, as addresses.
-    fn narrow_glob_word(&mut self, case: &Case, base: &Base, command: &Command, found: &mut Found) {
-        self.narrow_text_word(&case.text, base, command, found);
-        if !self.index.narrows.hosts || command.connects_to_nothing() {
+    fn narrow_glob_word(&mut self, case: &Case, base: &Base<'_>, found: &mut Found) {
+        self.narrow_text_word(&case.text, true, base, found);
+        if !self.index.narrows.hosts || base.command.connects_to_nothing() {
             return;
         }
         self.narrow_word_hosts(&case.text);
@@ -172,42 +171,44 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Each part of a known text that may be a path.
-    fn narrow_text_word(&mut self, text: &str, base: &Base, command: &Command, found: &mut Found) {
-        let is_plain = !text.starts_with('-') && !text.contains(is_separator);
-        if is_plain {
-            if !text.contains(is_quoting) {
-                return self.narrow_path_part(text, base, found);
-            }
-            self.narrow_path_part(text, base, found);
-        } else {
-            for path in path_words(text) {
-                self.narrow_path_part(path, base, found);
+    /// Each part of a known text that may be a path. `is_glob` says that the shell reads wildcards in it.
+    fn narrow_text_word(&mut self, text: &str, is_glob: bool, base: &Base<'_>, found: &mut Found) {
+        let has_parts = text.starts_with('-') || text.contains(is_separator);
+        match has_parts {
+            false => self.narrow_path_part(text, is_glob, base, found),
+            true => {
+                found.has_open_path |= text.matches(is_separator).count() > MAX_ENDS;
+                for path in path_words(text) {
+                    self.narrow_path_part(path, is_glob, base, found);
+                }
             }
         }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
-        if text.contains(is_quoting) && self.index.paths.narrows() && !command.connects_to_nothing()
+        if self.index.paths.narrows()
+            && text.contains(is_quoting)
+            && !base.command.connects_to_nothing()
         {
             let others = base.others.iter().flatten().cloned();
             let others = std::iter::once(".".to_owned()).chain(others).collect();
-            let base = Base { is_fixed: false, others: Some(others), opens_nothing: false };
+            let base = Base { command: base.command, is_fixed: false, others: Some(others) };
             for path in text.split(|it| is_quoting(it) || is_separator(it)) {
                 if !path.is_empty() {
-                    self.narrow_path_part(path, &base, found);
+                    self.narrow_path_part(path, false, &base, found);
                 }
             }
         }
     }
 
     /// A part of a word, from each directory that it may be looked up in.
-    fn narrow_path_part(&mut self, path: &str, base: &Base, found: &mut Found) {
+    fn narrow_path_part(&mut self, path: &str, is_glob: bool, base: &Base<'_>, found: &mut Found) {
         let narrows = self.index.paths.narrows();
         let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
-        let is_glob = is_wild(path);
+        let is_glob = is_glob && is_wild(path);
         if !narrows && !is_plain_path && !is_glob {
             return;
         }
-        if is_glob && base.opens_nothing {
+        // What a wildcard stands for is not read then.
+        if is_glob && base.command.opens_nothing() {
             found.touches_keys |= may_touch_keys(path);
             return;
         }
@@ -267,12 +268,11 @@ impl<'a> Judge<'a> {
 }
 
 /// Directories in which a command may look its words up: those of the line, and those that its options name.
-fn base(command: &Command, places: &Places<'_>) -> Base {
+fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
     let options = directory_options(command);
     let is_fixed = !command.moved;
-    let opens_nothing = command.opens_nothing();
     let (Some(of_line), Some(options)) = (&places.directories, options) else {
-        return Base { is_fixed, others: None, opens_nothing };
+        return Base { command, is_fixed, others: None };
     };
     let mut others = of_line.clone();
     if !is_fixed {
@@ -291,7 +291,7 @@ fn base(command: &Command, places: &Places<'_>) -> Base {
         };
         others.extend(of_option);
     }
-    Base { is_fixed, others: Some(others), opens_nothing }
+    Base { command, is_fixed, others: Some(others) }
 }
 
 /// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None` where one is not known, or they are many.
