@@ -323,7 +323,7 @@ fn bash_reads_no_denied_file_in_a_line_that_is_allowed() {
         return;
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
-    let n_lines = number("LINES_TO_TRY").unwrap_or(500);
+    let n_lines = number("LINES_TO_TRY").unwrap_or(200);
     let mut numbers = Numbers(number("SEED").unwrap_or(0x9e37_79b9_7f4a_7c15));
     let dir = tempfile::tempdir().expect("there is a place for files");
     // Deep enough for `../..` to stay in it; a text that stands in no other file.

@@ -265,8 +265,7 @@ fn braces<'w>(parts: &[Part<'w>], n_left: &mut usize) -> Option<Vec<Vec<Part<'w>
     let mut res = Vec::new();
     while let Some(parts) = todo.pop() {
         *n_left = n_left.checked_sub(1)?;
-        let brace = (0..parts.len()).find_map(|open| brace_at(&parts, open));
-        if let Some((open, commas, close)) = brace {
+        if let Some(Brace { open, commas, close }) = first_brace(&parts) {
             let (before, behind) = (&parts[..open], &parts[close + 1..]);
             let starts = std::iter::once(open).chain(commas.iter().copied()).map(|it| it + 1);
             let ends = commas.iter().copied().chain([close]);
@@ -286,32 +285,43 @@ fn braces<'w>(parts: &[Part<'w>], n_left: &mut usize) -> Option<Vec<Vec<Part<'w>
     Some(res)
 }
 
-/// A brace that opens here: its own place, its commas and its end. Without commas it is a sequence.
-///
-/// `None` where the character is none, or opens what is no brace: `{a}`.
-fn brace_at(parts: &[Part<'_>], open: usize) -> Option<(usize, Vec<usize>, usize)> {
-    let mark = |at: usize| match parts.get(at) {
-        Some(Part::Char(_, mark)) => *mark,
-        _ => None,
-    };
-    if mark(open) != Some(&Mark::Open) {
-        return None;
-    }
-    let (mut n_open, mut commas) = (0, Vec::new());
-    for at in open + 1..parts.len() {
-        match mark(at) {
-            Some(Mark::Open) => n_open += 1,
-            Some(Mark::Close) if n_open == 0 => {
-                let is_dot = |at: usize| matches!(parts[at], Part::Char('.', _));
-                let is_sequence = (open + 1..at).any(|it| is_dot(it) && is_dot(it + 1));
-                return (!commas.is_empty() || is_sequence).then_some((open, commas, at));
+/// A brace with more than one case.
+struct Brace {
+    open: usize,
+    /// Without any it is a sequence, as `{1..3}`.
+    commas: Vec<usize>,
+    close: usize,
+}
+
+/// The first brace that has cases; `{a}` is none, and what is not closed neither.
+fn first_brace(parts: &[Part<'_>]) -> Option<Brace> {
+    let is_dot = |it: Option<&Part<'_>>| matches!(it, Some(Part::Char('.', _)));
+    let mut res: Option<Brace> = None;
+    // Those that are open here, each with whether two dots stand in it.
+    let mut open: Vec<(Brace, bool)> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if let (Some((_, has_dots)), true) =
+            (open.last_mut(), is_dot(Some(part)) && is_dot(parts.get(at + 1)))
+        {
+            *has_dots = true;
+        }
+        let Part::Char(_, Some(mark)) = part else { continue };
+        match (mark, open.last_mut()) {
+            (Mark::Open, _) => {
+                open.push((Brace { open: at, commas: Vec::new(), close: at }, false));
             }
-            Some(Mark::Close) => n_open -= 1,
-            Some(Mark::Comma) if n_open == 0 => commas.push(at),
+            (Mark::Comma, Some((brace, _))) => brace.commas.push(at),
+            (Mark::Close, Some(_)) => {
+                let Some((brace, has_dots)) = open.pop() else { continue };
+                let is_first = res.as_ref().is_none_or(|it| brace.open < it.open);
+                if is_first && (has_dots || !brace.commas.is_empty()) {
+                    res = Some(Brace { close: at, ..brace });
+                }
+            }
             _ => {}
         }
     }
-    None
+    res
 }
 
 #[cfg(test)]
