@@ -82,8 +82,9 @@ impl Decision {
             && self.reasons.iter().all(is_exact)
     }
 
-    /// Rules that would allow what is asked, in the order of the reasons. Empty where a part cannot
-    /// be allowed by a rule: it is denied, or it cannot be told what it is.
+    /// Rules that would allow what is asked, in the order of the reasons. Empty where a part is denied, or none is suggested
+    /// for it: what cannot be told and what is dangerous only a rule with the exact words of a command allows, which an
+    /// operator writes.
     ///
     /// A host offers them as "always": each names the very words, path or host of the call, and
     /// nothing wider.

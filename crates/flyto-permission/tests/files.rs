@@ -462,6 +462,26 @@ fn a_decision_explains_itself() {
     assert!(decide("git diff; $X").suggested_rules().is_empty());
 }
 
+#[cfg(feature = "bash")]
+#[test]
+fn a_suggested_rule_allows_what_it_was_suggested_for() {
+    let id = ToolId::parse("shell:run").expect("this is a name");
+    for words in [
+        vec!["touch", "it's"],
+        vec!["touch", "'", "a'b\"c'", "''"],
+        vec!["echo", "x)", "a\\b", "~x"],
+    ] {
+        let preview = Preview::new().with_command_line(words.clone());
+        let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+        let decision = Rules::default().decide(&request);
+        let suggested = decision.suggested_rules();
+        assert!(!suggested.is_empty(), "{words:?}: {decision}");
+        let texts: Vec<_> = suggested.iter().map(|it| (Verdict::Allow, *it)).collect();
+        let decision = rules(&texts, &[]).decide(&request);
+        assert_eq!(decision.verdict, Verdict::Allow, "{words:?} {texts:?}: {decision}");
+    }
+}
+
 #[test]
 fn a_suggested_rule_names_nothing_wider() {
     let id = ToolId::parse("files:use").expect("this is a name");

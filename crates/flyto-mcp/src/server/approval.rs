@@ -371,7 +371,7 @@ impl Terms {
 /// What the operator writes to have such a call run without a question.
 fn how_to_allow(server: &Shared, question: &Question<'_>) -> String {
     match question.rules.as_slice() {
-        [] => "no rule can allow it".to_owned(),
+        [] => "there is no rule to suggest for it".to_owned(),
         rules => server.allow_by(rules),
     }
 }

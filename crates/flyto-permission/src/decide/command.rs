@@ -339,7 +339,7 @@ impl<'a> Judge<'a> {
 /// A rule that names the words of a command, where all are known.
 ///
 /// With assignments, or from the program on that runs in the end. `None` for more than 12 words,
-/// for a word that is not known or cannot be quoted, and where further words are appended.
+/// for a word that is not known or holds a control character, and where further words are appended.
 fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
     const MAX_WORDS: usize = 12;
     let start = if with_assignments { 0 } else { command.innermost() };
@@ -349,8 +349,7 @@ fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
     }
     let mut text = String::from("Bash(");
     for (i, word) in words.iter().enumerate() {
-        let word =
-            word.literal().filter(|it| !it.contains('\'') && !it.contains(char::is_control))?;
+        let word = word.literal().filter(|it| !it.contains(char::is_control))?;
         if i > 0 {
             text.push(' ');
         }
@@ -358,9 +357,10 @@ fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
             && word.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./:=@%+,~^".contains(&it));
         match is_plain {
             true => text.push_str(word),
+            // A quote within quotes ends them, stands behind a backslash, and starts them again.
             false => {
                 text.push('\'');
-                text.push_str(word);
+                text.push_str(&word.replace('\'', r"'\''"));
                 text.push('\'');
             }
         }
