@@ -121,6 +121,10 @@ pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Opti
 /// A word is split at `/`, `=`, `:` and `@`, as paths stand in options, in `host:path` and in
 /// `user@host`.
 pub(crate) fn may_touch_keys(word: &str) -> bool {
+    // Most words have neither a dot, with which the names of keys begin, nor two slashes, as places have.
+    if !word.bytes().any(|it| it == b'.') && word.bytes().filter(|it| *it == b'/').count() < 2 {
+        return false;
+    }
     KEYS.iter().any(|(place, _)| match place.starts_with('/') {
         true => word.contains(place),
         false => word.split(['/', '=', ':', '@']).any(|it| it.eq_ignore_ascii_case(place)),

@@ -173,7 +173,8 @@ impl<'a> Judge<'a> {
 
     /// Each part of a known text that may be a path. `is_glob` says that the shell reads wildcards in it.
     fn narrow_text_word(&mut self, text: &str, is_glob: bool, base: &Base<'_>, found: &mut Found) {
-        let has_parts = text.starts_with('-') || text.contains(is_separator);
+        let has_parts =
+            text.starts_with('-') || text.bytes().any(|it| is_separator(char::from(it)));
         match has_parts {
             false => self.narrow_path_part(text, is_glob, base, found),
             true => {
@@ -185,7 +186,7 @@ impl<'a> Judge<'a> {
         }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
         if self.index.paths.narrows()
-            && text.contains(is_quoting)
+            && text.bytes().any(|it| is_quoting(char::from(it)))
             && !base.command.connects_to_nothing()
         {
             let others = base.others.iter().flatten().cloned();
@@ -242,10 +243,10 @@ impl<'a> Judge<'a> {
     /// name another path.
     pub(super) fn narrow_path(&mut self, path: &str, written: &str, is_certain: bool) -> bool {
         let narrows = self.index.paths.narrows();
-        let by_text = may_touch_keys(path);
         if let Some(leads_to_keys) = self.seen[usize::from(is_certain)].get(path) {
-            return by_text || *leads_to_keys;
+            return *leads_to_keys;
         }
+        let by_text = may_touch_keys(path);
         if !self.spend(4 * self.index.paths.n_scanned()) {
             return by_text;
         }
@@ -258,12 +259,13 @@ impl<'a> Judge<'a> {
             self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
         }
         let located = located.ok().or_else(|| self.starts.by_text(path));
-        let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
+        let leads_to_keys =
+            by_text || located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
         self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
         if let (true, Some(location)) = (narrows, located) {
             self.narrow_location(path, &location, is_certain);
         }
-        by_text || leads_to_keys
+        leads_to_keys
     }
 }
 
@@ -343,7 +345,7 @@ fn is_open_host(start: &str, splits: bool) -> bool {
 
 /// Characters that a path stands between in a text that is read by a program.
 fn is_quoting(it: char) -> bool {
-    it.is_whitespace()
+    it.is_ascii_whitespace()
         || matches!(
             it,
             '"' | '\'' | '`' | '(' | ')' | '{' | '}' | '<' | '>' | ';' | '|' | '&' | '!'
