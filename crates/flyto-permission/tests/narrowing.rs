@@ -119,6 +119,34 @@ fn what_is_not_read_of_a_command_in_the_input_is_asked() {
     for command in ["echo $((x)); rm y", "((x)); rm x", "coproc rm x"] {
         check(json!(command), Verdict::Deny);
     }
+    for name in [
+        "shell_command",
+        "cmdline",
+        "Commands",
+        "runScript",
+        "bash-cmd",
+        "args",
+        "code",
+        "run",
+        "toRun",
+        "argv",
+    ] {
+        let class = &PermissionClass::GENERIC;
+        check_input(&rules, class, json!({ name: "ls; rm x" }), Verdict::Deny);
+        check_input(&rules, class, json!({ name: ["rm", "x"] }), Verdict::Deny);
+        check_input(&rules, class, json!({ name: ["ls", "rm x"] }), Verdict::Deny);
+        check_input(&rules, class, json!({ name: [["ls"], ["rm", "x"]] }), Verdict::Deny);
+        check_input(&rules, class, json!({ "a": [{ name: "rm x" }] }), Verdict::Deny);
+        check_input(&rules, class, json!({ name: "ls x" }), Verdict::Allow);
+    }
+    for name in ["args", "code", "run"] {
+        let class = &PermissionClass::GENERIC;
+        check_input(&rules, class, json!({ name: "import os; os.system('rm x')" }), Verdict::Ask);
+        check_input(&rules, class, json!({ name: "print(f'farm {x}')" }), Verdict::Allow);
+    }
+    for name in ["description", "text", "transcript", "runner", "barcode"] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({ name: "rm x" }), Verdict::Allow);
+    }
     for command in ["echo $((x))", "echo a; }; rm x", "echo \"rm x\" | sh"] {
         check(json!(command), Verdict::Ask);
     }

@@ -66,6 +66,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Asks for a text that mentions what a rule asks or denies.
+    pub(super) fn narrow_mentions(&mut self, text: &str) {
+        let mut search = Search { rules: Vec::new(), n_steps: 0, n_bytes: 0 };
+        self.search_mentions(text, &mut search);
+        for rule in search.rules {
+            let cause = Cause::Possible { rule: rule.clone() };
+            self.reasons.push(Reason::new(Verdict::Ask, self.tool(), cause));
+        }
+    }
+
     /// Looks at each argument once, and at texts in it as at commands of their own.
     fn search(
         &self,

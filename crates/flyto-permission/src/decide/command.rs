@@ -122,8 +122,16 @@ impl<'a> Judge<'a> {
     }
 
     /// A text that is probably a command line: only rules that ask or deny count.
-    pub(super) fn narrow_text(&mut self, text: &str) {
-        self.narrow_analysis(&bash::analyse_text(text));
+    ///
+    /// `is_sure` is false for one that may be a text of another language. What is not read of it is asked where it mentions a
+    /// denied command.
+    pub(super) fn narrow_text(&mut self, text: &str, is_sure: bool) {
+        let mut analysis = bash::analyse_text(text);
+        if !is_sure && !analysis.unclear.is_empty() {
+            analysis.unclear.clear();
+            self.narrow_mentions(text);
+        }
+        self.narrow_analysis(&analysis);
     }
 
     /// Words that a program would get, or that are probably a command line: only rules that ask or deny count.

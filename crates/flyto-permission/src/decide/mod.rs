@@ -51,6 +51,10 @@ const MAX_VALUES: usize = 4096;
 #[cfg(feature = "bash")]
 const MAX_COMMANDS: usize = 64;
 
+/// How much of the name of a parameter is looked at, in characters.
+#[cfg(feature = "bash")]
+const MAX_NAME: usize = 256;
+
 /// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up, and one for each pattern without a
 /// directory that it is compared with. With 1,000 such patterns these are 300 paths, without any 8,192.
 const MAX_WORK: usize = 2 * 1024 * 1024;
@@ -318,21 +322,24 @@ impl<'a> Judge<'a> {
                 return self.unclear((self.tool(), why, ""), hides, Source::Guess);
             }
             #[cfg(feature = "bash")]
-            if holds_command(name) && matches!(value, Value::String(_) | Value::Array(_)) {
+            let holds = holds(name);
+            #[cfg(feature = "bash")]
+            if holds != Holds::Other && matches!(value, Value::String(_) | Value::Array(_)) {
                 n_commands += 1;
                 if n_commands == MAX_COMMANDS + 1 {
                     let why = "its input holds more command lines than are read";
                     self.unclear((self.tool(), why, ""), Narrows::ANYTHING, Source::Guess);
                 }
                 if n_commands <= MAX_COMMANDS {
-                    self.narrow_command_value(value);
+                    self.narrow_command_value(value, holds);
                 }
             }
             match value {
                 Value::String(text) => self.narrow_text_value(name, text),
-                // A list of words is one command, and its words are no commands by themselves.
+                // A list of words is one command, and its words are no commands by themselves; a list in it may be one.
                 Value::Array(values) => {
-                    todo.extend(values.iter().take(MAX_VALUES).map(|it| ("", it)));
+                    let values = values.iter().take(MAX_VALUES);
+                    todo.extend(values.map(|it| if it.is_array() { (name, it) } else { ("", it) }));
                 }
                 Value::Object(fields) => {
                     todo.extend(fields.iter().take(MAX_VALUES).map(|(name, it)| (&**name, it)));
@@ -355,16 +362,18 @@ impl<'a> Judge<'a> {
         self.narrow_host_parts(text);
     }
 
-    /// A text that is probably a command line, or a list of the words of one.
+    /// A text that is probably a command line, a list of the words of one, or a list of several.
     #[cfg(feature = "bash")]
-    fn narrow_command_value(&mut self, value: &Value) {
+    fn narrow_command_value(&mut self, value: &Value, holds: Holds) {
         match value {
-            Value::String(text) => self.narrow_text(text),
+            Value::String(text) => self.narrow_text(text, holds == Holds::Command),
             Value::Array(words) => {
                 let texts = words.iter().filter_map(Value::as_str).map(str::to_owned);
                 let words: Vec<_> = texts.collect();
-                if let [text] = &*words {
-                    self.narrow_text(text);
+                for text in words.iter().take(MAX_COMMANDS) {
+                    if words.len() == 1 || text.contains(char::is_whitespace) {
+                        self.narrow_text(text, holds == Holds::Command && words.len() == 1);
+                    }
                 }
                 if !words.is_empty() {
                     self.narrow_words(&words);
@@ -439,10 +448,53 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a parameter of this name holds a command line, in any case of letters.
+/// What a parameter may hold, by its name.
 #[cfg(feature = "bash")]
-fn holds_command(name: &str) -> bool {
-    ["command", "cmd", "script", "argv"].iter().any(|it| it.eq_ignore_ascii_case(name))
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// A command line: what is not read of it is asked.
+    Command,
+    /// A command line, or a text of another kind.
+    Code,
+    Other,
+}
+
+/// What a parameter of this name holds, in any case of letters, also as a part of a longer name: `shell_command`, `cmdline`,
+/// `runArgs`.
+#[cfg(feature = "bash")]
+fn holds(name: &str) -> Holds {
+    // `description` holds `script`.
+    let is_command = |it: &str| {
+        ["command", "cmd", "argv"].iter().any(|name| it.contains(name)) || it.starts_with("script")
+    };
+    let is_code =
+        |it: &str| matches!(it, "arg" | "args" | "arguments" | "code" | "run" | "exec" | "shell");
+    let mut res = Holds::Other;
+    for word in words_of_name(name) {
+        match &*word {
+            it if is_command(it) => return Holds::Command,
+            it if is_code(it) => res = Holds::Code,
+            _ => {}
+        }
+    }
+    res
+}
+
+/// The words of a name, in small letters: of `shell_command`, `run-args` and `runArgs`.
+#[cfg(feature = "bash")]
+fn words_of_name(name: &str) -> Vec<String> {
+    let mut res = vec![String::new()];
+    let mut was_small = false;
+    for it in name.chars().take(MAX_NAME) {
+        if !it.is_alphanumeric() || (it.is_uppercase() && was_small) {
+            res.push(String::new());
+        }
+        was_small = it.is_lowercase();
+        if let Some(word) = res.last_mut().filter(|_| it.is_alphanumeric()) {
+            word.extend(it.to_lowercase());
+        }
+    }
+    res
 }
 
 /// A part that cannot be told, asked.
