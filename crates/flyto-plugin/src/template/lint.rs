@@ -89,7 +89,7 @@ impl Row {
 const TABLE: &[Row] = &[
     // Shells.
     row("sh bash dash ash ksh mksh zsh fish csh tcsh pwsh", End, "c command init-command", "o O rcfile init-file"),
-    row("su runuser", Free, "c command session-command", "u g G s w"),
+    row("su runuser sg", Free, "c command session-command", "u g G s w"),
     row("script expect npx", Free, "c command call", ""),
     row("eval trap let compgen complete watch parallel", Code(0), "", "n interval"),
     row("export readonly declare typeset local", Code(0), "", "").says(
@@ -126,7 +126,14 @@ const TABLE: &[Row] = &[
     row("doas", Program(0), "", "C u a"),
     row("nice gnice", Program(0), "", "n adjustment"),
     row("timeout gtimeout", Program(1), "", "k s kill-after signal"),
-    row("nohup setsid busybox toybox", Program(0), "", ""),
+    row("nohup setsid busybox toybox unbuffer catchsegv linux32 linux64 setarch torsocks", Program(0), "", ""),
+    row("choom prlimit", Program(0), "", "n p o adjust pid output"),
+    row("numactl", Program(0), "", "C N i m p cpunodebind interleave membind physcpubind preferred"),
+    row("dbus-run-session ssh-agent", Program(0), "", "E O P a t config-file dbus-daemon"),
+    row("systemd-inhibit systemd-run", Program(0), "", "E M p u what who why mode unit property setenv slice"),
+    row("fakeroot pkexec proxychains proxychains4", Program(0), "", "b f i l s faked lib user"),
+    row("unshare nsenter setpriv firejail bwrap", Program(0), "", "G R S t w root setgid setuid target wd"),
+    row("entr", Program(0), "s", ""),
     row("time", Program(0), "", "f o format output"),
     row("stdbuf gstdbuf", Program(0), "", "i o e input output error"),
     row("ionice chrt taskset", Program(0), "", "c n p P u"),

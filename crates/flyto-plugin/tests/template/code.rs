@@ -403,6 +403,17 @@ fn refused_as_scripts_options_and_programs() {
         "flock --timeout 5 f {{x}}",
         "flock f --command {{x}}",
         "nice --adj 5 {{x}}",
+        "unbuffer -p {{x}}",
+        "choom -n 5 -- {{x}}",
+        "choom --adjust 5 {{x}}",
+        "numactl -N 0 {{x}}",
+        "dbus-run-session -- {{x}}",
+        "systemd-inhibit --why x {{x}}",
+        "fakeroot -l x {{x}}",
+        "linux32 {{x}}",
+        "bwrap --ro-bind / / sh -c {{x}}",
+        "entr -s {{x}}",
+        "sg group -c {{x}}",
         "c+=d {{x}}",
     ]);
 }
