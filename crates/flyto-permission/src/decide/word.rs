@@ -85,9 +85,17 @@ impl<'a> Judge<'a> {
             }
             match text {
                 Some(text) => {
-                    if !is_program {
-                        self.narrow_word_hosts(text);
+                    let is_plain = !text.starts_with('-')
+                        && text
+                            .bytes()
+                            .map(char::from)
+                            .all(|it| !is_separator(it) && !is_quoting(it))
+                        && base.others.as_ref().is_some_and(Vec::is_empty);
+                    if let Some(leads_to_keys) = self.seen[1].get(text).filter(|_| is_plain) {
+                        found.touches_keys |= *leads_to_keys;
+                        continue;
                     }
+                    self.narrow_word_hosts(text);
                     self.narrow_text_word(text, false, &base, &mut found);
                 }
                 None if word.is_process() => {}
