@@ -189,6 +189,9 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
         }
         match fs::symlink_metadata(Path::new(&next)) {
             Ok(found) if found.file_type().is_symlink() => {
+                if is_of_process(&next) {
+                    return Err(UNREADABLE);
+                }
                 n_links += 1;
                 if n_links > MAX_LINKS {
                     return Err("the path has too many links");
@@ -228,6 +231,16 @@ const NO_START: &str = "the directory it is relative to is not known";
 /// Whether a path that cannot be located for this reason is one that a program can open all the same.
 pub(crate) fn may_be_opened(why: &str) -> bool {
     [UNREADABLE, TOO_MANY_PARTS, TOO_LONG, NO_HOME, OTHER_HOME, NO_START].contains(&why)
+}
+
+/// Whether a link leads elsewhere for each process that follows it, as `/proc/1/cwd` does ([proc(5)]).
+///
+/// [proc(5)]: https://man7.org/linux/man-pages/man5/proc.5.html
+fn is_of_process(link: &str) -> bool {
+    let mut parts = link.strip_prefix("/proc/").unwrap_or("").split('/');
+    let process = parts.next().unwrap_or("");
+    let is_number = !process.is_empty() && process.bytes().all(|it| it.is_ascii_digit());
+    is_number && parts.next().is_some()
 }
 
 /// Whether there can be nothing of that name: behind a file, and where no file system takes the name.

@@ -410,6 +410,8 @@ mod tests {
         check_directories("pushd a; popd; ls", "a");
         check_directories("cd a; cd b; ls", "a | a/b | b | b/a");
         check_directories("cd; ls", "~");
+        check_directories("cd a/b/..; ls", "a/b/.. | a");
+        check_directories("cd ../a; ls", "../a");
         check_directories("cd $HOME/a; ls", "/home/ada/a");
         check_directories("env -C a --chdir=b ls", "a | a/b | b | b/a");
         check_directories("sh -c 'cd a; ls'", "a");

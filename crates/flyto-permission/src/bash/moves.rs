@@ -63,7 +63,7 @@ impl Move {
 impl Analysis {
     /// Directories in which a command of the line may run beside the one it starts in, as they are written.
     ///
-    /// Relative ones start at that one. `None` where a change leads to where it is not known.
+    /// Relative ones start at that one. One with `..` behind a link counts as a shell reads it, and as the system does. `None` where a change leads to where it is not known.
     pub(crate) fn directories(&self, known: &Known<'_>) -> Option<Vec<String>> {
         let mut targets: Vec<Vec<String>> = Vec::new();
         for command in self.commands.iter().filter(|it| !it.moves.is_empty()) {
@@ -101,11 +101,27 @@ fn combine(start: &str, targets: &[Vec<String>], made: &mut [bool], res: &mut Ve
                 true => target.clone(),
                 false => format!("{start}/{target}"),
             };
-            if !res.contains(&dir) {
-                res.push(dir.clone());
+            for dir in [&dir, &without_dots(&dir)] {
+                if !dir.is_empty() && !res.contains(dir) {
+                    res.push(dir.clone());
+                }
             }
             combine(&dir, targets, made, res);
         }
         made[i] = false;
     }
+}
+
+/// The directory as a shell counts it, which takes `..` out of the text and does not ask where links lead.
+fn without_dots(dir: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in dir.split('/') {
+        match (part, parts.last()) {
+            ("..", Some(last)) if !matches!(*last, "" | ".." | "~") => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
 }

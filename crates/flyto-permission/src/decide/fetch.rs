@@ -91,6 +91,26 @@ impl Judge<'_> {
         self.narrow_host_parts(text);
     }
 
+    /// A text with blanks, such as a script of another language: a host that it mentions is asked.
+    #[cfg(feature = "bash")]
+    pub(super) fn narrow_hosts_in_text(&mut self, text: &str) {
+        if !text.contains(char::is_whitespace) {
+            return;
+        }
+        let index = self.index;
+        let mut rules: Vec<&crate::Rule> = Vec::new();
+        for part in text.split(|it: char| it.is_whitespace() || is_beside_host(it)) {
+            let name = host::plain_name(part).filter(|it| it.contains('.'));
+            let rule = name.and_then(|it| index.narrowing_host(it.as_ref()));
+            rules.extend(rule.filter(|it| !rules.contains(it)));
+        }
+        for rule in rules {
+            let subject = Subject::Url { url: cut(text), host: None };
+            let cause = Cause::Possible { rule: rule.clone() };
+            self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
+        }
+    }
+
     /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`, `a:HOST:b`, `-xHOST`. Rules that spell a
     /// host, or one above it, count.
     pub(super) fn narrow_host_parts(&mut self, text: &str) {

@@ -192,6 +192,9 @@ impl<'a> Judge<'a> {
                 }
             }
         }
+        if self.index.narrows.hosts && !base.command.connects_to_nothing() {
+            self.narrow_hosts_in_text(text);
+        }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
         if self.index.paths.narrows()
             && text.bytes().any(|it| is_quoting(char::from(it)))
@@ -253,6 +256,9 @@ impl<'a> Judge<'a> {
         let narrows = self.index.paths.narrows();
         if let Some(leads_to_keys) = self.seen[usize::from(is_certain)].get(path) {
             return *leads_to_keys;
+        }
+        if matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr") {
+            return false;
         }
         let by_text = may_touch_keys(path);
         if !self.spend(4 * self.index.paths.n_scanned()) {
