@@ -1,9 +1,10 @@
 //! A verdict with its reasons.
 //!
-//! Read [`Decision`] first, then what it is made of: a [`Reason`] for each part of the call, whose
-//! [`Subject`] says which part and whose [`Cause`] says what decided about it, a [`Rule`] or a
-//! [`Standing`]. [`Danger`]s stand beside the reasons: they are told to people, and those that
-//! decide have a reason of their own.
+//! Read [`Decision`] first, then what it is made of: a [`Reason`] for each part of
+//! the call, whose [`Subject`] says which part and whose [`Cause`] says what
+//! decided about it, a [`Rule`] or a [`Standing`]. [`Danger`]s stand beside the
+//! reasons: they are told to people, and those that decide have a reason of their
+//! own.
 
 use std::fmt;
 
@@ -14,7 +15,8 @@ use crate::{Rule, Verdict};
 
 /// What was decided for a call, and why.
 ///
-/// `Display` explains it in a few lines for people, the deciding reasons first; as JSON it has every reason.
+/// `Display` explains it in a few lines for people, the deciding reasons first; as
+/// JSON it has every reason.
 ///
 /// ```
 /// use flyto_permission::{Request, Rules, Verdict};
@@ -27,19 +29,20 @@ use crate::{Rule, Verdict};
 /// # Ok::<(), flyto_tools::InvalidName>(())
 /// ```
 ///
-/// A decision holds no reference to the call and no secret of its own; it does hold texts of the
-/// call, cut as [`Subject`] says, which a host that redacts its logs redacts like any other text.
+/// A decision holds no reference to the call and no secret of its own; it does hold
+/// texts of the call, cut as [`Subject`] says, which a host that redacts its logs
+/// redacts like any other text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// The strongest verdict of all reasons.
-    /// [`Verdict::Ask`] where there is no reason at all.
+    /// The strongest verdict of all reasons. [`Verdict::Ask`] where there is no
+    /// reason at all.
     pub verdict: Verdict,
-    /// One for each part of the call that was judged, the strongest first.
-    /// Reasons of one verdict are in the order in which they were found.
+    /// One for each part of the call that was judged, the strongest first. Reasons
+    /// of one verdict are in the order in which they were found.
     pub reasons: Vec<Reason>,
-    /// What people should know before they agree.
-    /// They change no verdict; where one does ([`DangerKind::is_asked`]), a reason says so.
+    /// What people should know before they agree. They change no verdict; where one
+    /// does ([`DangerKind::is_asked`]), a reason says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<Danger>,
 }
@@ -61,9 +64,9 @@ impl Decision {
 
     /// The first rule that carries the verdict; `None` where a default does.
     ///
-    /// A rule of [`Cause::KeptOnly`] does not count: it would have allowed what is asked. Of
-    /// several rules that carry the verdict it is the one of the first reason;
-    /// [`deciding`](Self::deciding) has them all.
+    /// A rule of [`Cause::KeptOnly`] does not count: it would have allowed what is
+    /// asked. Of several rules that carry the verdict it is the one of the first
+    /// reason; [`deciding`](Self::deciding) has them all.
     #[must_use]
     pub fn rule(&self) -> Option<&Rule> {
         self.deciding().find_map(|it| match &it.cause {
@@ -72,8 +75,9 @@ impl Decision {
         })
     }
 
-    /// Whether the call is allowed, and every part of it by a rule that names exactly this
-    /// ([`Rule::is_exact`]). A host may take that as the answer to a question that it would ask before each call.
+    /// Whether the call is allowed, and every part of it by a rule that names
+    /// exactly this ([`Rule::is_exact`]). A host may take that as the answer to a
+    /// question that it would ask before each call.
     #[must_use]
     pub fn is_exactly_allowed(&self) -> bool {
         let is_exact = |it: &Reason| matches!(&it.cause, Cause::Rule { rule } if rule.is_exact());
@@ -82,12 +86,13 @@ impl Decision {
             && self.reasons.iter().all(is_exact)
     }
 
-    /// Rules that would allow what is asked, in the order of the reasons. Empty where a part is denied, or none is suggested
-    /// for it: what cannot be told and what is dangerous only a rule with the exact words of a command allows, which an
-    /// operator writes.
+    /// Rules that would allow what is asked, in the order of the reasons. Empty
+    /// where a part is denied, or none is suggested for it: what cannot be told and
+    /// what is dangerous only a rule with the exact words of a command allows,
+    /// which an operator writes.
     ///
-    /// A host offers them as "always": each names the very words, path or host of the call, and
-    /// nothing wider.
+    /// A host offers them as "always": each names the very words, path or host of
+    /// the call, and nothing wider.
     ///
     /// ```
     /// use flyto_permission::{Request, Rules};
@@ -166,16 +171,16 @@ impl fmt::Display for Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reason {
-    /// What follows for this part.
-    /// The verdict of the whole call is the strongest of these.
+    /// What follows for this part. The verdict of the whole call is the strongest
+    /// of these.
     pub verdict: Verdict,
     /// The part.
     pub subject: Subject,
     /// What decided.
     pub cause: Cause,
-    /// Text of a rule that would allow it, where there is one.
-    /// It names this part and nothing wider, and it is read back as a rule. `None` for a part that
-    /// is allowed already, and where no rule is known that would.
+    /// Text of a rule that would allow it, where there is one. It names this part
+    /// and nothing wider, and it is read back as a rule. `None` for a part that is
+    /// allowed already, and where no rule is known that would.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
@@ -186,8 +191,8 @@ impl Reason {
         Self { verdict, subject, cause, suggestion: None }
     }
 
-    /// The verdict is the effect of the rule, so a rule that allows has to come from a layer that
-    /// may ([`Cause::KeptOnly`] is for the others).
+    /// The verdict is the effect of the rule, so a rule that allows has to come
+    /// from a layer that may ([`Cause::KeptOnly`] is for the others).
     pub(crate) fn rule(subject: Subject, rule: &Rule) -> Self {
         Self::new(rule.effect(), subject, Cause::Rule { rule: rule.clone() })
     }
@@ -214,8 +219,8 @@ impl fmt::Display for Reason {
 
 /// A part of a call.
 ///
-/// Texts are cut, to 120 bytes for commands and 512 for paths and addresses, because a call can
-/// hold any amount of text and a decision is written to logs.
+/// Texts are cut, to 120 bytes for commands and 512 for paths and addresses,
+/// because a call can hold any amount of text and a decision is written to logs.
 ///
 /// As JSON it has a `kind`: `tool`, `command`, `path` or `url`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -230,30 +235,30 @@ pub enum Subject {
     },
     /// One command of a command line.
     Command {
-        /// Its text, cut.
-        /// For people: control characters are blanks, and a text that was cut ends in `…`.
+        /// Its text, cut. For people: control characters are blanks, and a text
+        /// that was cut ends in `…`.
         text: String,
     },
     /// A file or directory.
     Path {
-        /// As the call names it.
-        /// Before links are followed; `~` and relative paths are as they were written.
+        /// As the call names it. Before links are followed; `~` and relative paths
+        /// are as they were written.
         path: String,
         /// Where it leads, where that is another place.
         #[serde(skip_serializing_if = "Option::is_none")]
         resolved: Option<String>,
-        /// What would be done with it.
-        /// [`Access::Read`] or [`Access::Write`] where rules were compared with it; a path that
-        /// cannot be looked up has what the call declared.
+        /// What would be done with it. [`Access::Read`] or [`Access::Write`] where
+        /// rules were compared with it; a path that cannot be looked up has what
+        /// the call declared.
         access: Access,
     },
     /// An address.
     Url {
         /// As the call names it, cut.
         url: String,
-        /// Its host, where it has one.
-        /// As the URL standard reads it: lower case, Punycode, IP addresses in one form. `None` for
-        /// an address that cannot be read.
+        /// Its host, where it has one. As the URL standard reads it: lower case,
+        /// Punycode, IP addresses in one form. `None` for an address that cannot be
+        /// read.
         #[serde(skip_serializing_if = "Option::is_none")]
         host: Option<String>,
     },
@@ -297,14 +302,15 @@ pub enum Cause {
         /// The rule.
         rule: Rule,
     },
-    /// This rule may name it: a word that is known only when the call runs decides that.
-    /// It asks or denies. The verdict is [`Verdict::Ask`], also for a rule that denies.
+    /// This rule may name it: a word that is known only when the call runs decides
+    /// that. It asks or denies. The verdict is [`Verdict::Ask`], also for a rule
+    /// that denies.
     Possible {
         /// The rule.
         rule: Rule,
     },
-    /// This rule would allow it, but comes from a layer that only narrows.
-    /// A rule of a plugin, or of a project that is not trusted
+    /// This rule would allow it, but comes from a layer that only narrows. A rule
+    /// of a plugin, or of a project that is not trusted
     /// ([`trust_project`](crate::RulesBuilder::trust_project)).
     KeptOnly {
         /// The rule.
@@ -335,35 +341,37 @@ impl fmt::Display for Cause {
 
 /// A default that decided.
 ///
-/// As JSON it has a `name`, by which programs tell defaults apart; the text of `Display` is for people and
-/// may change.
+/// As JSON it has a `name`, by which programs tell defaults apart; the text of
+/// `Display` is for people and may change.
 ///
-/// Defaults ask, but for three: [`ReadOnly`](Self::ReadOnly) and [`InsideRoots`](Self::InsideRoots)
-/// allow, and [`Protected`](Self::Protected) denies where keys are kept.
+/// Defaults ask, but for three: [`ReadOnly`](Self::ReadOnly) and
+/// [`InsideRoots`](Self::InsideRoots) allow, and [`Protected`](Self::Protected)
+/// denies where keys are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Standing {
-    /// No rule allows it.
-    /// For a tool, a command, a host or a file that a shell writes to.
+    /// No rule allows it. For a tool, a command, a host or a file that a shell
+    /// writes to.
     NoRule,
-    /// Tools of class `readonly` are allowed.
-    /// Only where the class is trusted: see [`ClassTrust`](crate::ClassTrust).
+    /// Tools of class `readonly` are allowed. Only where the class is trusted: see
+    /// [`ClassTrust`](crate::ClassTrust).
     ReadOnly,
-    /// The path lies in an allowed root.
-    /// By where it leads, after links are followed.
+    /// The path lies in an allowed root. By where it leads, after links are
+    /// followed.
     InsideRoots,
-    /// The path lies in no allowed root, and no rule allows it.
-    /// For tools of class `file`.
+    /// The path lies in no allowed root, and no rule allows it. For tools of class
+    /// `file`.
     OutsideRoots,
-    /// The path is one that is protected by itself: keys, system files, start files.
-    /// A rule that allows opens it only if the plain part of its pattern names the place.
+    /// The path is one that is protected by itself: keys, system files, start
+    /// files. A rule that allows opens it only if the plain part of its pattern
+    /// names the place.
     Protected {
         /// Which place.
         place: &'static str,
     },
-    /// The tool does not say what the call touches.
-    /// Its command line, paths or addresses, as its class has them.
+    /// The tool does not say what the call touches. Its command line, paths or
+    /// addresses, as its class has them.
     Unpreviewed,
     /// It cannot be told what it is.
     /// Asked whatever the rules allow. Where one command holds what is unclear, a rule with its
@@ -376,8 +384,8 @@ pub enum Standing {
         /// At most 40 bytes of a command line.
         near: String,
     },
-    /// A variable is set that may change which programs run.
-    /// Any whose name is not known to be harmless, as those of locale, terminal and verbosity are.
+    /// A variable is set that may change which programs run. Any whose name is not
+    /// known to be harmless, as those of locale, terminal and verbosity are.
     Variable {
         /// Its name.
         variable: String,
@@ -387,9 +395,9 @@ pub enum Standing {
         /// Which danger.
         danger: DangerKind,
     },
-    /// The host is this machine or its network, and no rule names it exactly.
-    /// RFC 6890's addresses for private use, names without a dot, and `localhost`, `local`,
-    /// `internal`, `lan`, `home`.
+    /// The host is this machine or its network, and no rule names it exactly. RFC
+    /// 6890's addresses for private use, names without a dot, and `localhost`,
+    /// `local`, `internal`, `lan`, `home`.
     LocalHost,
 }
 
@@ -423,7 +431,8 @@ impl fmt::Display for Standing {
 
 /// Something in a call that people should know before they agree.
 ///
-/// The list of dangers is not complete, and a command without one is not for that reason safe.
+/// The list of dangers is not complete, and a command without one is not for that
+/// reason safe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Danger {
@@ -442,8 +451,9 @@ impl fmt::Display for Danger {
 
 /// Kinds of dangers. The list is short on purpose: it informs, and rules decide.
 ///
-/// A danger is found in what is known of the words, so a word in a variable can hide one. That
-/// makes a warning less, and allows nothing: the command itself still needs its rule.
+/// A danger is found in what is known of the words, so a word in a variable can
+/// hide one. That makes a warning less, and allows nothing: the command itself
+/// still needs its rule.
 ///
 /// ```
 /// use flyto_permission::DangerKind;
@@ -457,16 +467,17 @@ impl fmt::Display for Danger {
 pub enum DangerKind {
     /// `rm -r`.
     RemovesRecursively,
-    /// `rm -r` of `/`, of a home directory, or of a name that is known only when it runs.
-    /// Added to [`RemovesRecursively`](Self::RemovesRecursively), which the same command has.
+    /// `rm -r` of `/`, of a home directory, or of a name that is known only when it
+    /// runs. Added to [`RemovesRecursively`](Self::RemovesRecursively), which the
+    /// same command has.
     RemovesEverything,
     /// `find -delete`.
     RemovesFound,
-    /// A download that a shell or an interpreter runs.
-    /// `curl … | sh`, and `sh -c "$(curl …)"`: curl, wget, fetch, nc and ncat count as downloads.
+    /// A download that a shell or an interpreter runs. `curl … | sh`, and
+    /// `sh -c "$(curl …)"`: curl, wget, fetch, nc and ncat count as downloads.
     PipesDownload,
-    /// A command that runs with the rights of another user.
-    /// `sudo`, `doas`, `su`, `pkexec`.
+    /// A command that runs with the rights of another user. `sudo`, `doas`, `su`,
+    /// `pkexec`.
     OtherRights,
     /// `chmod -R` and its like.
     ChangesRights,
@@ -481,14 +492,15 @@ pub enum DangerKind {
     WritesDevice,
     /// `/dev/tcp`, which bash opens as a connection.
     Connects,
-    /// A path in a place where keys and passwords are kept.
-    /// `.ssh`, `.gnupg`, `.aws`, `.kube`, `.netrc`, `.git-credentials`, `/etc/shadow` and the like.
+    /// A path in a place where keys and passwords are kept. `.ssh`, `.gnupg`,
+    /// `.aws`, `.kube`, `.netrc`, `.git-credentials`, `/etc/shadow` and the like.
     TouchesKeys,
 }
 
 impl DangerKind {
-    /// Whether it is asked even where a rule allows the command by its first words, or allows
-    /// every command. A rule with all the words of the command answers for these too.
+    /// Whether it is asked even where a rule allows the command by its first words,
+    /// or allows every command. A rule with all the words of the command answers
+    /// for these too.
     #[must_use]
     pub fn is_asked(self) -> bool {
         match self {

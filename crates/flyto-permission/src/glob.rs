@@ -1,9 +1,10 @@
 //! Patterns of paths.
 //!
-//! A pattern is taken apart once, when its rule is added, into parts between slashes; a path is
-//! compared part by part. `*`, `?` and `[…]` stay within one part, `**` stands for any number of
-//! parts. There are no braces and no backslashes, so that a pattern means what it shows. Bounds:
-//! [`MAX_BYTES`] bytes, [`MAX_PARTS`] parts.
+//! A pattern is taken apart once, when its rule is added, into parts between
+//! slashes; a path is compared part by part. `*`, `?` and `[…]` stay within one
+//! part, `**` stands for any number of parts. There are no braces and no
+//! backslashes, so that a pattern means what it shows. Bounds: [`MAX_BYTES`] bytes,
+//! [`MAX_PARTS`] parts.
 
 /// Longest pattern in bytes.
 pub(crate) const MAX_BYTES: usize = 1024;
@@ -12,8 +13,8 @@ const MAX_PARTS: usize = 64;
 
 /// Where a pattern starts.
 ///
-/// [`PathIndex`](crate::rules::paths::PathIndex) files patterns by it, and passes to
-/// [`Glob::matches`] what lies below.
+/// [`PathIndex`](crate::rules::paths::PathIndex) files patterns by it, and passes
+/// to [`Glob::matches`] what lies below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Anchor {
     /// At the root of the file system.
@@ -22,8 +23,8 @@ pub(crate) enum Anchor {
     /// At the home directory.
     /// Written with `~/` first.
     Home,
-    /// At each allowed root and the working directory.
-    /// Written with `./` first, or with a slash further inside.
+    /// At each allowed root and the working directory. Written with `./` first, or
+    /// with a slash further inside.
     Relative,
     /// At any directory.
     /// Written with `**/` first, or without any slash.
@@ -50,9 +51,10 @@ enum Part {
     Any,
 }
 
-/// What a wildcard part is made of, one for each character of a name or for a run of them: `?` is
-/// any one character, `*` any number of them. A set is `[…]`, with pairs of the first and last
-/// character of each range; `[!…]` and `[^…]` are negated.
+/// What a wildcard part is made of, one for each character of a name or for a run
+/// of them: `?` is any one character, `*` any number of them. A set is `[…]`, with
+/// pairs of the first and last character of each range; `[!…]` and `[^…]` are
+/// negated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Char(char),
@@ -64,8 +66,8 @@ enum Token {
 impl Glob {
     /// Reads a pattern. On `Err`: what is wrong, with the range of bytes.
     ///
-    /// `..` is refused, because a path that is compared has none: it was taken out before. A slash
-    /// at the end adds all that lies below.
+    /// `..` is refused, because a path that is compared has none: it was taken out
+    /// before. A slash at the end adds all that lies below.
     pub(crate) fn parse(text: &str) -> Result<Self, (&'static str, std::ops::Range<usize>)> {
         let whole = 0..text.len();
         if text.len() > MAX_BYTES {
@@ -145,7 +147,8 @@ impl Glob {
 
     /// The only part, if it is a plain name.
     ///
-    /// `.env` and `**/.env`: those are looked up by the name and not tried one by one.
+    /// `.env` and `**/.env`: those are looked up by the name and not tried one by
+    /// one.
     pub(crate) fn plain_name(&self) -> Option<&str> {
         match (&self.anchor, &*self.parts) {
             (Anchor::Anywhere, [Part::Literal(name)]) => Some(name),
@@ -153,9 +156,11 @@ impl Glob {
         }
     }
 
-    /// Whether the literal parts before the first wildcard hold `place` in one piece.
+    /// Whether the literal parts before the first wildcard hold `place` in one
+    /// piece.
     ///
-    /// A rule that allows has to spell a protected place out; `/**` and `.s*` do not.
+    /// A rule that allows has to spell a protected place out; `/**` and `.s*` do
+    /// not.
     pub(crate) fn names(&self, place: &[&str]) -> bool {
         let literal: Vec<&str> = self
             .parts
@@ -168,10 +173,12 @@ impl Glob {
         literal.windows(place.len().max(1)).any(|it| it == place)
     }
 
-    /// Whether a path, relative to the anchor, fits. With `below`, so does all below what fits.
+    /// Whether a path, relative to the anchor, fits. With `below`, so does all
+    /// below what fits.
     ///
-    /// A pattern that ends in a plain name always covers what lies below it. The work is at most
-    /// parts of the pattern times parts of the path times the lengths of two parts.
+    /// A pattern that ends in a plain name always covers what lies below it. The
+    /// work is at most parts of the pattern times parts of the path times the
+    /// lengths of two parts.
     pub(crate) fn matches(&self, path: &[&str], below: bool) -> bool {
         let below = below || matches!(self.parts.last(), None | Some(Part::Literal(_)));
         let anywhere = self.anchor == Anchor::Anywhere;
@@ -193,8 +200,8 @@ impl Glob {
     }
 }
 
-/// Reads a part with wildcards; `None` for a bracket that is not closed or holds nothing. A `]`
-/// ends it wherever it stands.
+/// Reads a part with wildcards; `None` for a bracket that is not closed or holds
+/// nothing. A `]` ends it wherever it stands.
 fn tokens(part: &str) -> Option<Box<[Token]>> {
     let mut res = Vec::new();
     let mut rest = part.chars();
@@ -228,8 +235,8 @@ fn tokens(part: &str) -> Option<Box<[Token]>> {
 
 /// Whether a name fits: the last star is the only place to go back to.
 ///
-/// The work is at most the number of tokens, with the ranges in their sets, times that of the
-/// characters.
+/// The work is at most the number of tokens, with the ranges in their sets, times
+/// that of the characters.
 fn fits(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut t, mut n) = (0, 0);

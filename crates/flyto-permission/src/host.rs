@@ -1,9 +1,10 @@
 //! Addresses, and patterns of hosts.
 //!
-//! Rules name hosts, calls name addresses. Both go through the [`url`] crate, so that one host has
-//! one form however it is written (`0x7f.1`, `BÜCHER.example`), and a rule is compared with what a
-//! browser would connect to. Nothing is looked up: a name that leads to an address of the local
-//! network is not found here; only what connects can see that.
+//! Rules name hosts, calls name addresses. Both go through the [`url`] crate, so
+//! that one host has one form however it is written (`0x7f.1`, `BÜCHER.example`),
+//! and a rule is compared with what a browser would connect to. Nothing is looked
+//! up: a name that leads to an address of the local network is not found here; only
+//! what connects can see that.
 
 use url::{Host, Url};
 
@@ -12,26 +13,27 @@ use url::{Host, Url};
 /// Longer ones are asked.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// A host as programs that follow the [URL standard](https://url.spec.whatwg.org/) see it: small
-/// letters, Punycode, IP addresses in one form, without a dot at the end.
+/// A host as programs that follow the [URL standard](https://url.spec.whatwg.org/)
+/// see it: small letters, Punycode, IP addresses in one form, without a dot at the
+/// end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     /// IPv6 addresses stand in brackets.
     pub(crate) host: String,
-    /// This machine, its network, or a name that only such networks use.
-    /// A rule has to name such a host exactly: `WebFetch` and `domain:*` do not allow it.
+    /// This machine, its network, or a name that only such networks use. A rule has
+    /// to name such a host exactly: `WebFetch` and `domain:*` do not allow it.
     pub(crate) is_local: bool,
     /// `*.` patterns are not tried for it.
     pub(crate) is_ip: bool,
-    /// Why programs may read the address differently, where they may.
-    /// Such an address is asked whatever the rules allow; rules that deny its host hold.
+    /// Why programs may read the address differently, where they may. Such an
+    /// address is asked whatever the rules allow; rules that deny its host hold.
     pub(crate) unclear: Option<&'static str>,
 }
 
 /// Reads an address. `Err`: why it has no host that a rule could name.
 ///
-/// Only `http` and `https` are read. User names and odd characters are no error: they make the
-/// address [`unclear`](Address::unclear).
+/// Only `http` and `https` are read. User names and odd characters are no error:
+/// they make the address [`unclear`](Address::unclear).
 pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
     if text.len() > MAX_BYTES {
         return Err("the address is too long to be read");
@@ -54,8 +56,9 @@ pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
     Ok(res)
 }
 
-/// Reads the host that stands behind the scheme of an address, whatever the scheme; what follows the host may be of any
-/// length. `Err`: why it has no host that a rule could name.
+/// Reads the host that stands behind the scheme of an address, whatever the scheme;
+/// what follows the host may be of any length. `Err`: why it has no host that a
+/// rule could name.
 pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
     let rest = &rest[..rest.floor_char_boundary(MAX_BYTES)];
     let rest = rest.trim_start_matches(['/', '\\']);
@@ -72,16 +75,18 @@ pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
     Ok(res)
 }
 
-/// Whether a text starts with a scheme that names a host also without slashes: `http:example.org`.
+/// Whether a text starts with a scheme that names a host also without slashes:
+/// `http:example.org`.
 pub(crate) fn has_web_scheme(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
     ["http", "https", "ws", "wss", "ftp"].iter().any(|it| it.eq_ignore_ascii_case(scheme))
 }
 
-/// The host that a text without a scheme starts with, behind the last `@` of it, in its one form.
+/// The host that a text without a scheme starts with, behind the last `@` of it, in
+/// its one form.
 ///
-/// `None` where it takes the `url` crate to tell: characters beyond those of plain names, and numbers, which may be an
-/// IP address.
+/// `None` where it takes the `url` crate to tell: characters beyond those of plain
+/// names, and numbers, which may be an IP address.
 pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let authority = &text[..end];
@@ -98,8 +103,9 @@ pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
     })
 }
 
-/// The host in its one form. Dots at the end are taken off, since both spellings lead to one place;
-/// an IPv4 address within an IPv6 one counts as the former for [`is_local`](Address::is_local).
+/// The host in its one form. Dots at the end are taken off, since both spellings
+/// lead to one place; an IPv4 address within an IPv6 one counts as the former for
+/// [`is_local`](Address::is_local).
 fn address(host: &Host<&str>) -> Address {
     let (text, is_local, is_ip) = match host {
         Host::Domain(name) => {
@@ -121,7 +127,8 @@ fn address(host: &Host<&str>) -> Address {
     Address { host: text, is_local, is_ip, unclear: None }
 }
 
-/// [RFC 6890](https://www.rfc-editor.org/rfc/rfc6890): everything that is not on the internet.
+/// [RFC 6890](https://www.rfc-editor.org/rfc/rfc6890): everything that is not on
+/// the internet.
 fn is_local_v4(ip: std::net::Ipv4Addr) -> bool {
     let [a, b, ..] = ip.octets();
     ip.is_loopback()
@@ -151,8 +158,8 @@ pub(crate) enum Pattern {
 impl Pattern {
     /// Reads what stands behind `domain:`.
     ///
-    /// What no host can hold (`/`, `@`, `:`, `%`, a star inside) is refused before the `url` crate
-    /// reads it, which would take part of it for something else.
+    /// What no host can hold (`/`, `@`, `:`, `%`, a star inside) is refused before
+    /// the `url` crate reads it, which would take part of it for something else.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         const WHAT: &str = "this is no name of a host";
         if text == "*" {

@@ -1,8 +1,8 @@
 //! Where a path leads, by the real file system.
 //!
-//! Links are followed part by part, as the kernel does, with bounds on bytes, parts and links. The end
-//! of a path may not exist yet: a file that is to be written. Nothing is opened and nothing is read
-//! but links.
+//! Links are followed part by part, as the kernel does, with bounds on bytes, parts
+//! and links. The end of a path may not exist yet: a file that is to be written.
+//! Nothing is opened and nothing is read but links.
 
 use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
 
@@ -14,8 +14,8 @@ use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
 const MAX_BYTES: usize = 4096;
 /// Most parts that are looked up, with those that links add.
 ///
-/// With [`MAX_LINKS`] it bounds the system calls of one path: one lstat(2) for a step, and one
-/// readlink(2) for a link.
+/// With [`MAX_LINKS`] it bounds the system calls of one path: one lstat(2) for a
+/// step, and one readlink(2) for a link.
 const MAX_STEPS: usize = 512;
 /// Most links on the way, as path_resolution(7) has it.
 const MAX_LINKS: usize = 40;
@@ -25,11 +25,11 @@ const MAX_LINKS: usize = 40;
 /// Both are UTF-8: a path through a link whose target is not cannot be looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// Absolute, `.` and `..` taken out by their text.
-    /// Rules that ask or deny hold for it too, so that a link does not lead around them.
+    /// Absolute, `.` and `..` taken out by their text. Rules that ask or deny hold
+    /// for it too, so that a link does not lead around them.
     pub(crate) written: String,
-    /// Absolute, links followed. The end may not exist yet.
-    /// Rules that allow hold for it alone.
+    /// Absolute, links followed. The end may not exist yet. Rules that allow hold
+    /// for it alone.
     pub(crate) resolved: String,
 }
 
@@ -42,7 +42,8 @@ pub(crate) struct Starts<'a> {
 
 /// A directory, looked up when it is first needed.
 ///
-/// `None` in `location` is a directory that was not given, or one that cannot be looked up.
+/// `None` in `location` is a directory that was not given, or one that cannot be
+/// looked up.
 #[derive(Debug, Default)]
 struct Start<'a> {
     text: Option<&'a str>,
@@ -50,8 +51,8 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Looks the file system up the first time, and not again within a decision: all parts are
-    /// judged by one answer.
+    /// Looks the file system up the first time, and not again within a decision:
+    /// all parts are judged by one answer.
     fn get(&self) -> Option<&Location> {
         let look = || self.text.and_then(|it| absolute_location(it).ok());
         self.location.get_or_init(look).as_ref()
@@ -77,17 +78,19 @@ impl<'a> Starts<'a> {
 
     /// Looks a path up. `Err`: why it cannot be told where it leads.
     ///
-    /// An end that does not exist is taken as it is written; `..` behind it is an error, since what
-    /// it would lead to is not known.
+    /// An end that does not exist is taken as it is written; `..` behind it is an
+    /// error, since what it would lead to is not known.
     pub(crate) fn locate(&self, path: &str) -> Result<Location, &'static str> {
         let (start, rest) = self.split(path)?;
         let resolved = resolve(start.map_or("", |it| &it.resolved), rest)?;
         Ok(Location { written: written(start, rest), resolved })
     }
 
-    /// A path by its text alone, for rules that ask or deny where [`locate`](Self::locate) cannot tell.
+    /// A path by its text alone, for rules that ask or deny where
+    /// [`locate`](Self::locate) cannot tell.
     ///
-    /// Links are not followed. `None` where its start is not known, and for a text that is no path.
+    /// Links are not followed. `None` where its start is not known, and for a text
+    /// that is no path.
     pub(crate) fn by_text(&self, path: &str) -> Option<Location> {
         let (start, rest) = self.split(path).ok()?;
         let written = written(start, rest);
@@ -96,7 +99,8 @@ impl<'a> Starts<'a> {
 
     /// Where a path starts, and what follows.
     ///
-    /// `~name` is refused: which directory that is only the system's user database says.
+    /// `~name` is refused: which directory that is only the system's user database
+    /// says.
     fn split<'p>(&'p self, path: &'p str) -> Result<(Option<&'p Location>, &'p str), &'static str> {
         if path.is_empty() || path.contains('\0') {
             return Err("it is no path");
@@ -141,8 +145,9 @@ fn written(start: Option<&Location>, rest: &str) -> String {
 
 /// Takes `.`, `..` and repeated slashes out of an absolute path, by its text.
 ///
-/// `..` at the root stays there, as in the kernel. The parts of links are not known here: `a/../b`
-/// is `b` although the link `a` may lead elsewhere, which [`Location::resolved`] has right.
+/// `..` at the root stays there, as in the kernel. The parts of links are not known
+/// here: `a/../b` is `b` although the link `a` may lead elsewhere, which
+/// [`Location::resolved`] has right.
 pub(crate) fn normalise(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -163,8 +168,8 @@ pub(crate) fn normalise(path: &str) -> String {
 ///
 /// # Errors
 ///
-/// Too many parts or links, a link or directory that cannot be read, a target that is not UTF-8,
-/// and `..` behind a part that does not exist.
+/// Too many parts or links, a link or directory that cannot be read, a target that
+/// is not UTF-8, and `..` behind a part that does not exist.
 fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
     let mut todo: VecDeque<String> = split(path).collect();
     let mut done = start.trim_end_matches('/').to_owned();
@@ -228,12 +233,14 @@ const NO_HOME: &str = "the home directory is not known";
 const OTHER_HOME: &str = "it may be the home directory of another user";
 const NO_START: &str = "the directory it is relative to is not known";
 
-/// Whether a path that cannot be located for this reason is one that a program can open all the same.
+/// Whether a path that cannot be located for this reason is one that a program can
+/// open all the same.
 pub(crate) fn may_be_opened(why: &str) -> bool {
     [UNREADABLE, TOO_MANY_PARTS, TOO_LONG, NO_HOME, OTHER_HOME, NO_START].contains(&why)
 }
 
-/// Whether a link leads elsewhere for each process that follows it, as `/proc/1/cwd` does ([proc(5)]).
+/// Whether a link leads elsewhere for each process that follows it, as
+/// `/proc/1/cwd` does ([proc(5)]).
 ///
 /// [proc(5)]: https://man7.org/linux/man-pages/man5/proc.5.html
 fn is_of_process(link: &str) -> bool {
@@ -243,7 +250,8 @@ fn is_of_process(link: &str) -> bool {
     is_number && parts.next().is_some()
 }
 
-/// Whether there can be nothing of that name: behind a file, and where no file system takes the name.
+/// Whether there can be nothing of that name: behind a file, and where no file
+/// system takes the name.
 fn cannot_be(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename)
 }

@@ -1,9 +1,9 @@
 //! A call that wants to run.
 //!
-//! A [`Request`] borrows all that a host knows of a call and is made for one decision. What it
-//! leaves out is taken in the careful sense: a class that is not set is
-//! [`PermissionClass::UNDECLARED`], and of a call without a preview nothing is known of what it
-//! touches.
+//! A [`Request`] borrows all that a host knows of a call and is made for one
+//! decision. What it leaves out is taken in the careful sense: a class that is not
+//! set is [`PermissionClass::UNDECLARED`], and of a call without a preview nothing
+//! is known of what it touches.
 
 use std::path::Path;
 
@@ -12,21 +12,24 @@ use serde_json::Value;
 
 /// Whether the class that a tool declares can be believed.
 ///
-/// It changes what is allowed and never what a rule denies: names and classes that a plugin declares
-/// count for rules that ask or deny in either case.
+/// It changes what is allowed and never what a rule denies: names and classes that
+/// a plugin declares count for rules that ask or deny in either case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ClassTrust {
-    /// The tool is part of the host, or the operator named the plugin that declares it.
+    /// The tool is part of the host, or the operator named the plugin that declares
+    /// it.
     Named,
-    /// A plugin that the operator did not name declares it: `readonly`, `file` and `webfetch` are
-    /// then judged as `bash`, because only the plugin says that it does no more than that.
+    /// A plugin that the operator did not name declares it: `readonly`, `file` and
+    /// `webfetch` are then judged as `bash`, because only the plugin says that it
+    /// does no more than that.
     #[default]
     Unnamed,
 }
 
 /// A call, as far as a decision needs to know it.
 ///
-/// Defaults are the careful ones: no class, no trust, nothing known of what the call touches.
+/// Defaults are the careful ones: no class, no trust, nothing known of what the
+/// call touches.
 ///
 /// ```
 /// use flyto_permission::{ClassTrust, Request, Rules, Verdict};
@@ -41,28 +44,30 @@ pub enum ClassTrust {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// The tool.
-    /// Rules name it as `plugin:tool`, or by its bare name where it has no owner.
+    /// The tool. Rules name it as `plugin:tool`, or by its bare name where it has
+    /// no owner.
     pub id: &'a ToolId,
-    /// Its further names. Rules that allow count them only where the class is trusted too: a plugin
-    /// chooses its aliases itself.
+    /// Its further names. Rules that allow count them only where the class is
+    /// trusted too: a plugin chooses its aliases itself.
     pub aliases: &'a [String],
-    /// Which check applies.
-    /// As the tool declares it; [`class_trust`](Self::class_trust) says whether that holds.
+    /// Which check applies. As the tool declares it;
+    /// [`class_trust`](Self::class_trust) says whether that holds.
     pub class: &'a PermissionClass,
     /// Whether that class can be believed.
     pub class_trust: ClassTrust,
     /// The input. Only rules that ask or deny are compared with it.
     pub input: Option<&'a Value>,
-    /// What the call would touch, from [`Tool::preview`](flyto_tools::Tool::preview). Its
-    /// `command_line` decides for the class `bash`, its `paths` for `file`, its `urls` for
-    /// `webfetch`; rules that ask or deny hold for all of them, whatever the class.
+    /// What the call would touch, from
+    /// [`Tool::preview`](flyto_tools::Tool::preview). Its `command_line` decides
+    /// for the class `bash`, its `paths` for `file`, its `urls` for `webfetch`;
+    /// rules that ask or deny hold for all of them, whatever the class.
     pub preview: Option<&'a Preview>,
-    /// Whether the command line is the same for every call: no word of it comes from the input. A rule that allows the
-    /// tool then answers for what its author wrote, also where a part cannot be told before it runs.
+    /// Whether the command line is the same for every call: no word of it comes
+    /// from the input. A rule that allows the tool then answers for what its author
+    /// wrote, also where a part cannot be told before it runs.
     pub is_fixed: bool,
-    /// The home directory, for `~`.
-    /// It is that of the user whose files the call would touch. The environment is not read for it.
+    /// The home directory, for `~`. It is that of the user whose files the call
+    /// would touch. The environment is not read for it.
     pub home: Option<&'a Path>,
     /// Directory of relative paths, where the preview names none.
     /// [`Preview::working_dir`](flyto_tools::Preview) goes before it.
@@ -106,17 +111,18 @@ impl<'a> Request<'a> {
 
     /// Sets whether the class can be believed.
     ///
-    /// A host gives [`ClassTrust::Named`] to its own tools and to those of plugins that its
-    /// operator named.
+    /// A host gives [`ClassTrust::Named`] to its own tools and to those of plugins
+    /// that its operator named.
     #[must_use]
     pub fn class_trust(mut self, trust: ClassTrust) -> Self {
         self.class_trust = trust;
         self
     }
 
-    /// Sets the input. For rules that ask or deny, each text in it may be a path or an address, at any depth, and a text or a list
-    /// of texts under `command`, `cmd` or `script` a command line. Of more than 4,096 values the rest is asked where such a rule
-    /// could hold for it.
+    /// Sets the input. For rules that ask or deny, each text in it may be a path or
+    /// an address, at any depth, and a text or a list of texts under `command`,
+    /// `cmd` or `script` a command line. Of more than 4,096 values the rest is
+    /// asked where such a rule could hold for it.
     #[must_use]
     pub fn input(mut self, input: &'a Value) -> Self {
         self.input = Some(input);
@@ -132,7 +138,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets whether the command line is the same for every call; it is not unless set.
+    /// Sets whether the command line is the same for every call; it is not unless
+    /// set.
     ///
     /// ```
     /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
@@ -162,16 +169,17 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the home directory. Without one, `~` leads nowhere: such a path is asked. It has to be
-    /// absolute and UTF-8 text, else it counts as not known.
+    /// Sets the home directory. Without one, `~` leads nowhere: such a path is
+    /// asked. It has to be absolute and UTF-8 text, else it counts as not known.
     #[must_use]
     pub fn home(mut self, home: &'a Path) -> Self {
         self.home = Some(home);
         self
     }
 
-    /// Sets the directory of relative paths, where the preview names none. It has to be absolute and
-    /// UTF-8 text, else it counts as not known, and relative paths are asked.
+    /// Sets the directory of relative paths, where the preview names none. It has
+    /// to be absolute and UTF-8 text, else it counts as not known, and relative
+    /// paths are asked.
     #[must_use]
     pub fn working_dir(mut self, dir: &'a Path) -> Self {
         self.working_dir = Some(dir);
@@ -183,9 +191,10 @@ impl<'a> Request<'a> {
         self.home.and_then(Path::to_str).filter(|it| it.starts_with('/'))
     }
 
-    /// Of the preview, else of the host; `None` as [`working_dir`](Self::working_dir) says. A
-    /// preview whose directory is relative hides that of the host: where such a program would start
-    /// is not known.
+    /// Of the preview, else of the host; `None` as
+    /// [`working_dir`](Self::working_dir) says. A preview whose directory is
+    /// relative hides that of the host: where such a program would start is not
+    /// known.
     pub(crate) fn working_dir_text(&self) -> Option<&'a str> {
         let from_preview = self.preview.and_then(|it| it.working_dir.as_deref());
         let text = from_preview.or_else(|| self.working_dir.and_then(Path::to_str));

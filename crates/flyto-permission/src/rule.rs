@@ -1,9 +1,10 @@
 //! From the text of a rule to what it names.
 //!
 //! A text is read once, by [`Form::parse`]; what it names is filed in the index of
-//! [`Rules`](crate::Rules), and a [`Rule`] keeps the text for people. Texts that are nearly a rule
-//! are refused with what to write instead, because a rule that silently names nothing is one that
-//! does not deny. Bounds: [`MAX_BYTES`] bytes for a rule, and those of patterns.
+//! [`Rules`](crate::Rules), and a [`Rule`] keeps the text for people. Texts that
+//! are nearly a rule are refused with what to write instead, because a rule that
+//! silently names nothing is one that does not deny. Bounds: [`MAX_BYTES`] bytes
+//! for a rule, and those of patterns.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -29,7 +30,8 @@ use crate::{Layer, Place, Verdict, glob::Glob, host};
 /// # Ok::<(), flyto_permission::RuleError>(())
 /// ```
 ///
-/// Clones share one allocation. Two rules are equal where text, effect, layer and place are.
+/// Clones share one allocation. Two rules are equal where text, effect, layer and
+/// place are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     inner: Arc<Inner>,
@@ -74,9 +76,10 @@ impl Rule {
         &self.inner.place
     }
 
-    /// Whether it names one thing and nothing else: one tool, one command with all its words, one host. Such a rule
-    /// was written for this very call, and answers for more than a wider one does. A path may be a directory, so a
-    /// rule for files is never exact.
+    /// Whether it names one thing and nothing else: one tool, one command with all
+    /// its words, one host. Such a rule was written for this very call, and answers
+    /// for more than a wider one does. A path may be a directory, so a rule for
+    /// files is never exact.
     ///
     /// ```
     /// use flyto_permission::{Layer, Place, Rules, Verdict};
@@ -99,8 +102,9 @@ impl Rule {
         )
     }
 
-    /// The text of a rule that names exactly this tool; `None` where a rule cannot, because its id reads as another
-    /// form: `class:bash` is a class of tools, `Bash` every command.
+    /// The text of a rule that names exactly this tool; `None` where a rule cannot,
+    /// because its id reads as another form: `class:bash` is a class of tools,
+    /// `Bash` every command.
     ///
     /// ```
     /// use flyto_permission::Rule;
@@ -152,7 +156,8 @@ impl Serialize for Rule {
 /// assert_eq!(err.suggestion.as_deref(), Some("Bash(git diff:*)"));
 /// ```
 ///
-/// `Display` is one line with the text, what is wrong and, where it is known, what to write.
+/// `Display` is one line with the text, what is wrong and, where it is known, what
+/// to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read the rule {text:?}: {why}{}", hint(.suggestion))]
 #[non_exhaustive]
@@ -161,8 +166,8 @@ pub struct RuleError {
     pub text: String,
     /// What is wrong.
     pub why: &'static str,
-    /// The bytes of the text that are wrong.
-    /// Offsets in the whole text, also where [`text`](Self::text) was cut.
+    /// The bytes of the text that are wrong. Offsets in the whole text, also where
+    /// [`text`](Self::text) was cut.
     pub span: Range<usize>,
     /// What was probably meant.
     /// A whole rule, to be put in the place of the text.
@@ -189,19 +194,19 @@ impl RuleError {
 pub(crate) enum Form {
     /// Tools of a class.
     Class(String),
-    /// A tool by its id.
-    /// In the form `owner:tool`, however it was written, or a bare name.
+    /// A tool by its id. In the form `owner:tool`, however it was written, or a
+    /// bare name.
     Tool(String),
-    /// Tools of an owner whose own name starts so.
-    /// An empty prefix is every tool of the owner.
+    /// Tools of an owner whose own name starts so. An empty prefix is every tool of
+    /// the owner.
     Owner { owner: String, prefix: String },
     /// Any command.
     AnyCommand,
-    /// Commands by their words.
-    /// Words after quote removal. With `is_prefix`, further words may follow, none included.
+    /// Commands by their words. Words after quote removal. With `is_prefix`,
+    /// further words may follow, none included.
     Command { words: Vec<String>, is_prefix: bool },
-    /// Files; `None` for all.
-    /// `writes` is true for `Edit` and `Write`, which mean the same.
+    /// Files; `None` for all. `writes` is true for `Edit` and `Write`, which mean
+    /// the same.
     Path { writes: bool, glob: Option<Glob> },
     /// Hosts.
     Host(host::Pattern),
@@ -215,8 +220,8 @@ const MAX_BYTES: usize = 4096;
 const HEADS: &[&str] = &["Bash", "Read", "Edit", "Write", "WebFetch"];
 
 impl Form {
-    /// `Bash(*)` and its like are read as the form without brackets. What is neither a form nor a
-    /// class has to be the name of a tool.
+    /// `Bash(*)` and its like are read as the form without brackets. What is
+    /// neither a form nor a class has to be the name of a tool.
     pub(crate) fn parse(text: &str) -> Result<Self, RuleError> {
         let whole = 0..text.len();
         let fail = |why, span, suggestion| Err(RuleError::new(text, why, span, suggestion));
@@ -274,7 +279,8 @@ impl Form {
 
 /// What stands behind `class:`.
 ///
-/// A class of Flyto's own in other letters, and a name that no tool could show, name nothing.
+/// A class of Flyto's own in other letters, and a name that no tool could show,
+/// name nothing.
 fn class(text: &str, name: &str) -> Result<Form, RuleError> {
     const OWN: [PermissionClass; 6] = [
         PermissionClass::BASH,
@@ -300,7 +306,8 @@ fn class(text: &str, name: &str) -> Result<Form, RuleError> {
     }
 }
 
-/// `webFetch` or `BASH`; in small letters it is the name of a tool, and tools have such names.
+/// `webFetch` or `BASH`; in small letters it is the name of a tool, and tools have
+/// such names.
 ///
 /// Such a text would name a tool that does not exist, and deny nothing.
 fn is_form_in_other_case(form: &str, text: &str) -> bool {
@@ -309,8 +316,8 @@ fn is_form_in_other_case(form: &str, text: &str) -> bool {
 
 /// `plugin:tool`, `plugin:*`, `plugin__tool`, `mcp__server__tool`, `tool`.
 ///
-/// `a__b` is a wire name and means `a:b`; a server's tool is `mcp__server__tool`. A star stands
-/// only at the end of the tool's own name.
+/// `a__b` is a wire name and means `a:b`; a server's tool is `mcp__server__tool`. A
+/// star stands only at the end of the tool's own name.
 fn tool(text: &str) -> Result<Form, RuleError> {
     let fail = |why, suggestion| Err(RuleError::new(text, why, 0..text.len(), suggestion));
     if text.contains(|it: char| it.is_whitespace() || it.is_control() || it == ')') {
@@ -402,8 +409,9 @@ fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
 
 /// Splits a line at blanks; quotes and backslashes keep a blank in a word.
 ///
-/// Operators, expansions and stars outside of quotes are refused: a rule compares words, and such a
-/// text would never be one. On `Err`: what is wrong, and at which byte.
+/// Operators, expansions and stars outside of quotes are refused: a rule compares
+/// words, and such a text would never be one. On `Err`: what is wrong, and at which
+/// byte.
 fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;
@@ -447,7 +455,8 @@ fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
 
 /// What stands in `WebFetch(…)`.
 ///
-/// A host without `domain:`, or a whole address, is refused with the rule that was meant.
+/// A host without `domain:`, or a whole address, is refused with the rule that was
+/// meant.
 fn fetch(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     let span = at..at + inner.len();
     let fail = |why, suggestion| Err(RuleError::new(text, why, span.clone(), suggestion));

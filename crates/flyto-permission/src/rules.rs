@@ -1,9 +1,9 @@
 //! All rules, found by what they name.
 //!
-//! [`RulesBuilder::add`] files each rule under what it names, and [`Rules::decide`] looks a call's
-//! parts up there. A rule is held once, in [`Index::rules`]; all else refers to it by its number.
-//! What names the same shares a [`Slot`], and what is found comes back as [`Hits`]: at most one
-//! rule for each effect.
+//! [`RulesBuilder::add`] files each rule under what it names, and [`Rules::decide`]
+//! looks a call's parts up there. A rule is held once, in [`Index::rules`]; all
+//! else refers to it by its number. What names the same shares a [`Slot`], and what
+//! is found comes back as [`Hits`]: at most one rule for each effect.
 
 pub(crate) mod paths;
 mod trie;
@@ -22,9 +22,9 @@ use crate::{
 
 /// Rules, ready to decide. Cheap to clone; the default has none, so it asks.
 ///
-/// A decision looks rules up by the words of a command, by the directories of a path and by the
-/// labels of a host, so its cost does not grow with their number; only patterns that start with a
-/// wildcard are tried one by one.
+/// A decision looks rules up by the words of a command, by the directories of a
+/// path and by the labels of a host, so its cost does not grow with their number;
+/// only patterns that start with a wildcard are tried one by one.
 ///
 /// ```
 /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
@@ -46,16 +46,18 @@ use crate::{
 /// # Ok::<(), flyto_permission::RuleError>(())
 /// ```
 ///
-/// Clones share one index, which no call changes, so one set of rules serves all threads.
+/// Clones share one index, which no call changes, so one set of rules serves all
+/// threads.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     index: Arc<Index>,
 }
 
-/// Gathers rules. Errors are told one by one, and a rule that is refused changes nothing.
+/// Gathers rules. Errors are told one by one, and a rule that is refused changes
+/// nothing.
 ///
-/// Memory grows with the rules: their number has no bound here, their length has (4,096 bytes
-/// each).
+/// Memory grows with the rules: their number has no bound here, their length has
+/// (4,096 bytes each).
 ///
 /// ```
 /// use flyto_permission::{Layer, Place, Rules, Verdict};
@@ -101,7 +103,8 @@ pub(crate) struct Index {
 
 /// What rules ask or deny: whether there is one of each kind.
 ///
-/// Rules for tools and classes are none of them, since the name of a tool hides nothing.
+/// Rules for tools and classes are none of them, since the name of a tool hides
+/// nothing.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Narrows {
     /// `Bash`, and `Bash(…)`.
@@ -130,7 +133,8 @@ impl Narrows {
 
 /// Rules that name the same: of each effect and layer, the first.
 ///
-/// At most nine: three effects, and the layers of operator, project and all plugins together.
+/// At most nine: three effects, and the layers of operator, project and all plugins
+/// together.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Vec<u32>);
 
@@ -157,8 +161,8 @@ fn rank(layer: &Layer) -> u8 {
 
 /// The strongest rules that name a part, by what follows from them.
 ///
-/// Of several rules with one effect the one of the layer with most say stays, and of one layer the
-/// first.
+/// Of several rules with one effect the one of the layer with most say stays, and
+/// of one layer the first.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Hits<'a> {
     pub(crate) deny: Option<&'a Rule>,
@@ -175,7 +179,8 @@ impl<'a> Hits<'a> {
         }
     }
 
-    /// `kept` is filled in the place of `allow` where the rule's layer may not allow.
+    /// `kept` is filled in the place of `allow` where the rule's layer may not
+    /// allow.
     pub(crate) fn add_rule(&mut self, index: &'a Index, at: u32) {
         let rule = &index.rules[at as usize];
         let target = match rule.effect() {
@@ -220,13 +225,14 @@ impl Rules {
         RulesBuilder::default()
     }
 
-    /// Decides a call. Reads links and names of the file system where paths are judged; changes nothing.
+    /// Decides a call. Reads links and names of the file system where paths are
+    /// judged; changes nothing.
     ///
-    /// What is decided is the call as it was described: between the decision and the call a link
-    /// can be changed, which only a sandbox prevents.
+    /// What is decided is the call as it was described: between the decision and
+    /// the call a link can be changed, which only a sandbox prevents.
     ///
-    /// The cost follows the call: its words, paths and hosts, each bounded. A call with more parts
-    /// than are judged, or one that cannot be read, is asked.
+    /// The cost follows the call: its words, paths and hosts, each bounded. A call
+    /// with more parts than are judged, or one that cannot be read, is asked.
     #[must_use]
     pub fn decide(&self, request: &Request<'_>) -> Decision {
         decide::decide(&self.index, request)
@@ -241,11 +247,13 @@ impl Rules {
 }
 
 impl RulesBuilder {
-    /// Adds a rule. The order of rules changes nothing but which of two equal ones is named.
+    /// Adds a rule. The order of rules changes nothing but which of two equal ones
+    /// is named.
     ///
     /// # Errors
     ///
-    /// [`RuleError`] for a text that is no rule, with the bytes that are wrong and what to write.
+    /// [`RuleError`] for a text that is no rule, with the bytes that are wrong and
+    /// what to write.
     pub fn add(
         &mut self,
         layer: Layer,
@@ -301,11 +309,12 @@ impl RulesBuilder {
         Ok(())
     }
 
-    /// Sets the directories in which tools of class `file` work without a rule. Relative ones are
-    /// left out: this crate has no directory of its own.
+    /// Sets the directories in which tools of class `file` work without a rule.
+    /// Relative ones are left out: this crate has no directory of its own.
     ///
-    /// A path counts as inside where it leads, not as it is written; a root may itself be a link. A
-    /// shell that writes to a file gets nothing from the roots, it needs a rule.
+    /// A path counts as inside where it leads, not as it is written; a root may
+    /// itself be a link. A shell that writes to a file gets nothing from the roots,
+    /// it needs a rule.
     ///
     /// ```
     /// use flyto_permission::{ClassTrust, Request, Rules, Verdict};
@@ -333,9 +342,9 @@ impl RulesBuilder {
         self
     }
 
-    /// Has rules of [`Layer::Project`] allow too: the operator trusts the project. Without it they
-    /// are kept, and a decision that one of them would have turned says so
-    /// ([`Cause::KeptOnly`](crate::Cause::KeptOnly)).
+    /// Has rules of [`Layer::Project`] allow too: the operator trusts the project.
+    /// Without it they are kept, and a decision that one of them would have turned
+    /// says so ([`Cause::KeptOnly`](crate::Cause::KeptOnly)).
     ///
     /// ```
     /// use flyto_permission::{Cause, Layer, Place, Request, Rules, Verdict};
@@ -422,9 +431,11 @@ impl Index {
         self.commands.find(self, words, has_more)
     }
 
-    /// Rules that ask or deny a program with these words, also with options between them.
+    /// Rules that ask or deny a program with these words, also with options between
+    /// them.
     ///
-    /// `names` are the ways to write the program; `n_steps` bounds the search and counts down.
+    /// `names` are the ways to write the program; `n_steps` bounds the search and
+    /// counts down.
     pub(crate) fn by_spread_words<'w>(
         &self,
         names: &[&str],
@@ -454,7 +465,8 @@ impl Index {
         res
     }
 
-    /// The rule that asks or denies this host by its name, or by one above it. A rule for every host is none of them.
+    /// The rule that asks or denies this host by its name, or by one above it. A
+    /// rule for every host is none of them.
     pub(crate) fn narrowing_host(&self, host: &str) -> Option<&Rule> {
         let mut res = Hits::default();
         let above =
@@ -467,8 +479,9 @@ impl Index {
 
     /// Rules for every host, and those that name this one.
     ///
-    /// The first value has the wide ones, `WebFetch` and `*.` patterns; the second those that spell
-    /// this host. A look-up for each dot of the name, so the cost follows its labels.
+    /// The first value has the wide ones, `WebFetch` and `*.` patterns; the second
+    /// those that spell this host. A look-up for each dot of the name, so the cost
+    /// follows its labels.
     pub(crate) fn by_host(&self, address: &Address) -> (Hits<'_>, Hits<'_>) {
         let (mut wide, mut exact) = (Hits::default(), Hits::default());
         wide.add(self, &self.any_host);

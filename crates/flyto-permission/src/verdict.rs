@@ -1,14 +1,15 @@
 //! The three answers, and where a rule comes from.
 //!
-//! All three types are plain data. [`Verdict`] and [`Layer`] are ordered, and the order carries
-//! meaning: the greatest verdict of a call counts, and of two rules with one effect the one of the
-//! smaller layer is named.
+//! All three types are plain data. [`Verdict`] and [`Layer`] are ordered, and the
+//! order carries meaning: the greatest verdict of a call counts, and of two rules
+//! with one effect the one of the smaller layer is named.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What is to happen with a call. The order is that of strength: of several, the greatest counts.
+/// What is to happen with a call. The order is that of strength: of several, the
+/// greatest counts.
 ///
 /// ```
 /// use flyto_permission::Verdict;
@@ -38,8 +39,9 @@ impl fmt::Display for Verdict {
 
 /// Which source a rule comes from, the one with most say first.
 ///
-/// Rules that ask or deny hold from every layer. Rules that allow hold from [`Operator`](Self::Operator), and from
-/// [`Project`](Self::Project) where the operator trusts the project
+/// Rules that ask or deny hold from every layer. Rules that allow hold from
+/// [`Operator`](Self::Operator), and from [`Project`](Self::Project) where the
+/// operator trusts the project
 /// ([`trust_project`](crate::RulesBuilder::trust_project)); a plugin only narrows.
 ///
 /// ```
@@ -50,7 +52,8 @@ impl fmt::Display for Verdict {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
-    /// The person or program that runs the host: flags, environment, user configuration.
+    /// The person or program that runs the host: flags, environment, user
+    /// configuration.
     Operator,
     /// The configuration in the directory that is worked on.
     Project,
@@ -74,7 +77,8 @@ impl Serialize for Layer {
     }
 }
 
-/// Where a rule stands. `Display` gives `file:line:column`, or the pointer where there is no line.
+/// Where a rule stands. `Display` gives `file:line:column`, or the pointer where
+/// there is no line.
 ///
 /// ```
 /// use flyto_permission::Place;
@@ -83,13 +87,14 @@ impl Serialize for Layer {
 /// assert_eq!(place.to_string(), "config.json:4:9");
 /// ```
 ///
-/// This crate opens no file: a host that reads a configuration says where each rule stands, and the
-/// place comes back with every decision that the rule takes part in.
+/// This crate opens no file: a host that reads a configuration says where each rule
+/// stands, and the place comes back with every decision that the rule takes part
+/// in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Place {
-    /// The file, or a name for a source that is none: a flag, a variable.
-    /// Shown as it is; a host chooses whether it is a whole path.
+    /// The file, or a name for a source that is none: a flag, a variable. Shown as
+    /// it is; a host chooses whether it is a whole path.
     pub file: String,
     /// Line, from 1; 0 where there are no lines.
     pub line: u32,

@@ -1,14 +1,16 @@
 //! Arguments that may be commands themselves.
 //!
-//! No list names all programs that run others, so any argument may be the start of a command that is
-//! run, and any text a command line: `foo rm -rf x`, `foo -c 'rm -rf x'`. What is found so is a
-//! guess, which [`Judge`](crate::decide::Judge) asks for and never denies.
+//! No list names all programs that run others, so any argument may be the start of
+//! a command that is run, and any text a command line: `foo rm -rf x`,
+//! `foo -c 'rm -rf x'`. What is found so is a guess, which
+//! [`Judge`](crate::decide::Judge) asks for and never denies.
 
 use super::{Command, Word, unwrap};
 
-/// Programs that run none of their arguments, whatever their options. A gap in the list costs a
-/// question. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on it: they have options that run
-/// a program. The commands that `find` runs are read by `unwrap`.
+/// Programs that run none of their arguments, whatever their options. A gap in the
+/// list costs a question. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on
+/// it: they have options that run a program. The commands that `find` runs are read
+/// by `unwrap`.
 #[rustfmt::skip] // A list reads best as one.
 const RUN_NOTHING: &[&str] = &[
     "[", "basename", "cat", "cd", "chgrp", "chmod", "chown", "cksum", "cmp", "comm", "command", "cp", "cut", "date",
@@ -18,8 +20,8 @@ const RUN_NOTHING: &[&str] = &[
     "uniq", "wc", "whereis", "which", "whoami",
 ];
 
-/// Programs that open no file that their arguments name and connect to nothing, beside a shell's own commands of that kind. A
-/// gap in the list costs a question.
+/// Programs that open no file that their arguments name and connect to nothing,
+/// beside a shell's own commands of that kind. A gap in the list costs a question.
 #[rustfmt::skip] // A list reads best as one.
 const OPEN_NOTHING: &[&str] = &[
     ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export", "expr", "false", "id",
@@ -27,7 +29,8 @@ const OPEN_NOTHING: &[&str] = &[
     "tr", "true", "type", "typeset", "umask", "uname", "unset", "wait", "which", "whoami",
 ];
 
-/// Most values of one word that are looked at, since each of them ends where the word does.
+/// Most values of one word that are looked at, since each of them ends where the
+/// word does.
 pub(crate) const MAX_VALUES: usize = 16;
 
 /// What an argument may be, where it may be run.
@@ -51,10 +54,12 @@ impl<'w> Argument<'w> {
         }
     }
 
-    /// What a word may be, each part of it: the whole, and the value behind each `=`, as in `--name=value` and
-    /// `core.pager=value`; of a text also what stands behind the letter of an option.
+    /// What a word may be, each part of it: the whole, and the value behind each
+    /// `=`, as in `--name=value` and `core.pager=value`; of a text also what stands
+    /// behind the letter of an option.
     ///
-    /// A leading `!`, `:` or `|`, by which programs tell a command from a text of another kind, is left out.
+    /// A leading `!`, `:` or `|`, by which programs tell a command from a text of
+    /// another kind, is left out.
     pub(crate) fn all_of(word: &'w str) -> impl Iterator<Item = Self> {
         let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]).take(MAX_VALUES);
         // The value of an option counts, not the option.
@@ -68,7 +73,8 @@ impl<'w> Argument<'w> {
     }
 }
 
-/// The words in a text of any language that may be the name of a program: `rm` in `os.system("rm x")`.
+/// The words in a text of any language that may be the name of a program: `rm` in
+/// `os.system("rm x")`.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_beside =
         |it: char| it.is_ascii() && !it.is_ascii_alphanumeric() && !"-_./+".contains(it);
@@ -77,7 +83,8 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Command {
-    /// Whether it is known to open no file that a word of it names; also assignments without a program.
+    /// Whether it is known to open no file that a word of it names; also
+    /// assignments without a program.
     pub(crate) fn opens_nothing(&self) -> bool {
         self.words.len() == self.n_assignments || self.is_one_of(OPEN_NOTHING)
     }
@@ -96,8 +103,8 @@ impl Command {
 
     /// Indices of the words that may be run by the program that runs in the end.
     ///
-    /// None for programs that are known to run none of their arguments, and none within a text that
-    /// is read by itself.
+    /// None for programs that are known to run none of their arguments, and none
+    /// within a text that is read by itself.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = usize> + '_ {
         let start = self.innermost();
         let end = if self.is_one_of(RUN_NOTHING) { 0 } else { self.words.len() };

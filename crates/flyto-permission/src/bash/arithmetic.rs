@@ -1,9 +1,11 @@
 //! Arithmetic: `((…))`, `$((…))`, `$[…]`, subscripts and slices.
 //!
-//! The shell reads an expression as in C (bash manual, "Shell Arithmetic"): numbers, names of variables, operators. A name stands
-//! for the text in its variable, which is an expression again, and a subscript in that text may hold `$(…)`: with
-//! `v='x[$(rm y)]'`, `((v))` runs `rm y`. So an expression of numbers alone is read exactly, and each name in one is noted.
-//! Substitutions in it run before it is evaluated, and are read like any others.
+//! The shell reads an expression as in C (bash manual, "Shell Arithmetic"):
+//! numbers, names of variables, operators. A name stands for the text in its
+//! variable, which is an expression again, and a subscript in that text may hold
+//! `$(…)`: with `v='x[$(rm y)]'`, `((v))` runs `rm y`. So an expression of numbers
+//! alone is read exactly, and each name in one is noted. Substitutions in it run
+//! before it is evaluated, and are read like any others.
 
 use super::{
     Word,
@@ -11,15 +13,17 @@ use super::{
 };
 
 impl Parser<'_> {
-    /// An expression up to `end`, which closes it. Names are noted: the shell evaluates what they hold, and runs commands in
-    /// it. Substitutions are read.
+    /// An expression up to `end`, which closes it. Names are noted: the shell
+    /// evaluates what they hold, and runs commands in it. Substitutions are read.
     ///
-    /// Quotes and backslashes stop the reading, since shells differ in what they mean there.
+    /// Quotes and backslashes stop the reading, since shells differ in what they
+    /// mean there.
     pub(super) fn arithmetic(&mut self, end: &str) -> Parsed {
         self.deeper(|it| it.expression(end))
     }
 
-    /// Reads up to `end`, counting brackets within; on `Err` it stays at what it did not read.
+    /// Reads up to `end`, counting brackets within; on `Err` it stays at what it
+    /// did not read.
     ///
     /// | stands in it | becomes |
     /// | --- | --- |

@@ -11,7 +11,8 @@
 //! | `$x` in `for x in WORDS; do …; done` | each of the words, where the line sets `x` by loops alone |
 //! | anything else | any text |
 //!
-//! A value that may split into several words, or that holds a wildcard, is any text where it stands without quotes.
+//! A value that may split into several words, or that holds a wildcard, is any text
+//! where it stands without quotes.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -194,8 +195,9 @@ impl<'a> Known<'a> {
         Some(res)
     }
 
-    /// Names that the line may set by other means than a loop: each word that is a name, or starts with `NAME=`, counts as a
-    /// word of a command such as `read` or `export`.
+    /// Names that the line may set by other means than a loop: each word that is a
+    /// name, or starts with `NAME=`, counts as a word of a command such as `read`
+    /// or `export`.
     fn set(&self) -> &HashSet<&'a str> {
         self.set.get_or_init(|| {
             let words = self.analysis.commands.iter().flat_map(|it| &it.words);

@@ -1,8 +1,8 @@
 //! Dangers in a command line that have a name.
 //!
-//! They are found by the words as they are known, at each program of a command; a name counts
-//! without its directory. What is found informs, and [`DangerKind::is_asked`] says what is asked
-//! for it.
+//! They are found by the words as they are known, at each program of a command; a
+//! name counts without its directory. What is found informs, and
+//! [`DangerKind::is_asked`] says what is asked for it.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use crate::decision::{Danger, DangerKind};
 
 /// Dangers of each command, by its index, without repetition.
 ///
-/// Those of single commands come first, then those of pipelines. A download and a shell of one
-/// pipeline are a danger where the shell stands behind it.
+/// Those of single commands come first, then those of pipelines. A download and a
+/// shell of one pipeline are a danger where the shell stands behind it.
 pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
     let mut res: Vec<(usize, Danger)> = Vec::new();
     let mut seen: HashSet<(usize, DangerKind)> = HashSet::new();
@@ -85,8 +85,8 @@ fn is_interpreter(name: &str) -> bool {
     )
 }
 
-/// What one program does by its options; `words` begin with its name. Options are found anywhere
-/// among the arguments.
+/// What one program does by its options; `words` begin with its name. Options are
+/// found anywhere among the arguments.
 fn of_program(words: &[Word]) -> Vec<DangerKind> {
     let args = words.get(1..).unwrap_or_default();
     let has = |wanted: &[&str]| args.iter().any(|it| wanted.contains(&it.known_text()));

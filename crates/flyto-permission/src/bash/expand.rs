@@ -1,8 +1,9 @@
 //! Expansions: what starts with a dollar sign or a backquote.
 //!
-//! Nothing is expanded: a word notes that part of it is not known ([`Word::expansion`]), and
-//! commands in a substitution are read like any others, since they run. Whatever evaluates a name
-//! or a text (arithmetic, `${!x}`, subscripts) is noted as unclear, and the reading goes on behind it.
+//! Nothing is expanded: a word notes that part of it is not known
+//! ([`Word::expansion`]), and commands in a substitution are read like any others,
+//! since they run. Whatever evaluates a name or a text (arithmetic, `${!x}`,
+//! subscripts) is noted as unclear, and the reading goes on behind it.
 
 use super::{
     Word,
@@ -14,8 +15,8 @@ use super::{
 impl<'a> Parser<'a> {
     /// Reads from `$` on.
     ///
-    /// `quoted` says that it stands in double quotes, so that the result is one word. A dollar sign
-    /// before anything else is itself.
+    /// `quoted` says that it stands in double quotes, so that the result is one
+    /// word. A dollar sign before anything else is itself.
     pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Parsed {
         if self.at("$((") {
             self.pos += 3;
@@ -89,8 +90,8 @@ impl<'a> Parser<'a> {
 
     /// Commands up to a closing bracket.
     ///
-    /// From behind the opening bracket. `piped` says that its input is a pipe, as in `>(…)`.
-    /// Here-documents of the outside wait until it ends.
+    /// From behind the opening bracket. `piped` says that its input is a pipe, as
+    /// in `>(…)`. Here-documents of the outside wait until it ends.
     pub(super) fn substitution(&mut self, piped: bool) -> Parsed {
         let outer = self.context;
         let waiting = std::mem::take(&mut self.heredocs);
@@ -105,7 +106,8 @@ impl<'a> Parser<'a> {
         res
     }
 
-    /// `` `…` ``: the text has one layer of backslashes taken off and is then read by itself.
+    /// `` `…` ``: the text has one layer of backslashes taken off and is then read
+    /// by itself.
     ///
     /// In double quotes, `\"` loses its backslash too. Its bytes count once more.
     pub(super) fn backquotes(&mut self, word: &mut Word, quoted: bool) -> Parsed {
@@ -148,8 +150,9 @@ impl<'a> Parser<'a> {
 
     /// `${…}`, from behind the opening brace.
     ///
-    /// The operators of POSIX and bash are passed over with the words behind them, whose
-    /// substitutions are read. One that sets a variable (`=`) is read for harmless names only.
+    /// The operators of POSIX and bash are passed over with the words behind them,
+    /// whose substitutions are read. One that sets a variable (`=`) is read for
+    /// harmless names only.
     ///
     /// Gives the name where nothing but a name stands in the braces.
     fn parameter(&mut self, quoted: bool) -> Parsed<Option<&'a str>> {
@@ -206,8 +209,8 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// The text behind an operator, up to the closing brace. Quotes within quotes are read
-    /// differently by shells, so they are not read here.
+    /// The text behind an operator, up to the closing brace. Quotes within quotes
+    /// are read differently by shells, so they are not read here.
     fn parameter_word(&mut self, quoted: bool) -> Parsed {
         let mut ignored = Word::default();
         loop {
@@ -237,7 +240,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `$'…'`, [ANSI-C quoting](https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html).
+    /// `$'…'`,
+    /// [ANSI-C quoting](https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html).
     ///
     /// Escapes that are not listed, and those beyond ASCII, stop the reading.
     fn ansi_c_quotes(&mut self, word: &mut Word) -> Parsed {
@@ -288,8 +292,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Up to `max` digits. Only ASCII: beyond that the result depends on the locale, and a NUL
-    /// ends the text.
+    /// Up to `max` digits. Only ASCII: beyond that the result depends on the
+    /// locale, and a NUL ends the text.
     ///
     /// Without a digit it is an escape that is not read.
     fn number(&mut self, radix: u32, max: usize) -> Parsed<char> {
@@ -309,10 +313,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The lines of a here-document that are expanded; whether they stay as they are written.
+    /// The lines of a here-document that are expanded; whether they stay as they
+    /// are written.
     ///
-    /// The parser is one of the lines alone. Quotes mean nothing there; a backslash takes the next
-    /// character out.
+    /// The parser is one of the lines alone. Quotes mean nothing there; a backslash
+    /// takes the next character out.
     pub(super) fn expand_body(&mut self) -> Parsed<bool> {
         let mut word = Word::default();
         let mut escapes = false;

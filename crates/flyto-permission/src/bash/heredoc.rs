@@ -1,10 +1,11 @@
 //! Here-documents: lines behind the command that reads them.
 //!
-//! The lines start behind the next line end that is not quoted, and end at a line that is the
-//! delimiter. With a quoted delimiter they are text; else substitutions in them run.
+//! The lines start behind the next line end that is not quoted, and end at a line
+//! that is the delimiter. With a quoted delimiter they are text; else substitutions
+//! in them run.
 //!
-//! Their text is kept, because a shell may read it as commands (`sh <<EOF`). Lines that are
-//! expanded are known only where nothing in them was.
+//! Their text is kept, because a shell may read it as commands (`sh <<EOF`). Lines
+//! that are expanded are known only where nothing in them was.
 
 use super::parse::{Parsed, Parser};
 
@@ -44,8 +45,8 @@ impl Parser<'_> {
 
     /// Reads the lines of all documents that wait for a line end.
     ///
-    /// Called behind the line end. One whose delimiter does not come is unclear, as bash would warn
-    /// of it.
+    /// Called behind the line end. One whose delimiter does not come is unclear, as
+    /// bash would warn of it.
     pub(super) fn read_heredocs(&mut self) -> Parsed {
         for pending in std::mem::take(&mut self.heredocs) {
             let start = self.pos;

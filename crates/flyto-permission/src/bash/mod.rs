@@ -1,10 +1,12 @@
 //! Command lines, taken apart into the commands they run.
 //!
-//! The grammar is that of [bash](https://www.gnu.org/software/bash/manual/html_node/Shell-Syntax.html),
-//! read by recursive descent in one pass without backtracking. Whatever is outside of the part that
-//! is read exactly is unclear, and the line is asked. Where it is known where such a part ends (arithmetic with variables,
-//! indirect expansion, `coproc`, subscripts), the reading goes on behind it, else it stops. What was read is still compared with
-//! rules that deny.
+//! The grammar is that of
+//! [bash](https://www.gnu.org/software/bash/manual/html_node/Shell-Syntax.html),
+//! read by recursive descent in one pass without backtracking. Whatever is outside
+//! of the part that is read exactly is unclear, and the line is asked. Where it is
+//! known where such a part ends (arithmetic with variables, indirect expansion,
+//! `coproc`, subscripts), the reading goes on behind it, else it stops. What was
+//! read is still compared with rules that deny.
 //!
 //! A text goes through two steps:
 //!
@@ -15,14 +17,15 @@
 //! 2. `unwrap` looks at each command for programs that run others. `env git diff` is one command
 //!    with two levels; `sh -c TEXT` adds the commands in the text to the list.
 //!
-//! A word that is known only when the line runs is kept as such ([`Word::literal`] gives `None`). Rules
-//! that allow never match it, rules that deny may, and then the line is asked.
+//! A word that is known only when the line runs is kept as such ([`Word::literal`]
+//! gives `None`). Rules that allow never match it, rules that deny may, and then
+//! the line is asked.
 //!
-//! Bounds, over all texts within one line: [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels,
-//! [`MAX_ITEMS`] words and commands.
+//! Bounds, over all texts within one line: [`MAX_BYTES`] bytes, [`MAX_DEPTH`]
+//! levels, [`MAX_ITEMS`] words and commands.
 //!
-//! Time and memory are linear in the text: what is read a second time, such as the text of `sh -c`,
-//! counts against [`MAX_BYTES`] once more.
+//! Time and memory are linear in the text: what is read a second time, such as the
+//! text of `sh -c`, counts against [`MAX_BYTES`] once more.
 
 mod argument;
 mod arithmetic;
@@ -45,26 +48,28 @@ pub(crate) use cases::{Case, Known};
 pub(crate) use danger::find_dangers;
 pub(crate) use word::Word;
 
-/// Longest text that is read, in bytes, also with all texts in it that are themselves command lines.
+/// Longest text that is read, in bytes, also with all texts in it that are
+/// themselves command lines.
 ///
 /// Linux takes arguments of twice that; a longer line is asked.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
-/// How deep commands may lie in each other: far above what is written by hand, far below what a
-/// stack of 2 MiB holds.
+/// How deep commands may lie in each other: far above what is written by hand, far
+/// below what a stack of 2 MiB holds.
 ///
-/// It counts commands within commands, expansions, function bodies and texts within texts together.
+/// It counts commands within commands, expansions, function bodies and texts within
+/// texts together.
 const MAX_DEPTH: usize = 40;
 /// Most commands and words in one line.
 const MAX_ITEMS: usize = 16 * 1024;
 
 /// What a command line was found to run.
 ///
-/// Commands that were read before an unclear place are in it too: rules that deny are compared with
-/// them.
+/// Commands that were read before an unclear place are in it too: rules that deny
+/// are compared with them.
 #[derive(Debug, Default)]
 pub(crate) struct Analysis {
-    /// In the order in which their ends were read: a command in a substitution stands before the
-    /// one around it, one in the text of `sh -c` behind it.
+    /// In the order in which their ends were read: a command in a substitution
+    /// stands before the one around it, one in the text of `sh -c` behind it.
     pub(crate) commands: Vec<Command>,
     /// Why part of it could not be read, or must be asked whatever the rules say.
     pub(crate) unclear: Vec<Unclear>,
@@ -74,7 +79,8 @@ pub(crate) struct Analysis {
     loops: Vec<Loop>,
     /// Variables that an expansion sets, as `${x:=y}` does.
     assigned: Vec<String>,
-    /// Lines of here-documents by number; `None` where they hold an expansion, or are not read yet.
+    /// Lines of here-documents by number; `None` where they hold an expansion, or
+    /// are not read yet.
     heredocs: Vec<Option<String>>,
     /// Bytes of all texts that were read, for [`MAX_BYTES`].
     n_bytes: usize,
@@ -129,11 +135,11 @@ pub(crate) struct Command {
     pub(crate) stdin: Stdin,
     /// The command in whose words this one stands as text, if it does.
     pub(crate) parent: Option<usize>,
-    /// Commands in substitutions within this one.
-    /// As a range of [`Analysis::commands`].
+    /// Commands in substitutions within this one. As a range of
+    /// [`Analysis::commands`].
     pub(crate) contains: std::ops::Range<usize>,
-    /// Words that are a text which is read by itself.
-    /// They are not looked up as paths.
+    /// Words that are a text which is read by itself. They are not looked up as
+    /// paths.
     pub(crate) script: std::ops::Range<usize>,
     /// In how many texts of other commands this one stands.
     depth: usize,
@@ -141,9 +147,9 @@ pub(crate) struct Command {
     repeated: bool,
     /// Changes of directory that it makes, for itself or for what follows.
     moves: Vec<moves::Move>,
-    /// The directory may have been changed before.
-    /// One change of directory counts for all commands of the line, since a function may run what stands before it once
-    /// more. Where it leads, [`Analysis::directories`] says.
+    /// The directory may have been changed before. One change of directory counts
+    /// for all commands of the line, since a function may run what stands before it
+    /// once more. Where it leads, [`Analysis::directories`] says.
     pub(crate) moved: bool,
     /// The text, cut, for people.
     pub(crate) text: String,
@@ -155,7 +161,8 @@ pub(crate) struct Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) start: usize,
-    /// A rule must cover it. False for programs such as `nice` that only run another.
+    /// A rule must cover it. False for programs such as `nice` that only run
+    /// another.
     pub(crate) needs_rule: bool,
 }
 
@@ -212,7 +219,8 @@ pub(crate) fn analyse_text(text: &str) -> Analysis {
     res
 }
 
-/// Takes words apart that a program gets as they are: a shell with a text is read as that text.
+/// Takes words apart that a program gets as they are: a shell with a text is read
+/// as that text.
 ///
 /// No word is expanded and none is an operator. Never fails, as [`analyse_text`].
 pub(crate) fn analyse_words(words: &[String]) -> Analysis {
@@ -237,8 +245,8 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
 
 /// A text cut for people, without line breaks.
 ///
-/// At most 120 bytes and `…`; control characters become blanks, so that a text cannot draw over a
-/// terminal.
+/// At most 120 bytes and `…`; control characters become blanks, so that a text
+/// cannot draw over a terminal.
 fn cut(text: &str) -> String {
     const MAX: usize = 120;
     let text = text.trim();

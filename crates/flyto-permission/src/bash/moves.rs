@@ -1,8 +1,10 @@
 //! Changes of directory: where relative paths of a line may start.
 //!
-//! Which of its changes a line makes before a command is not followed. Each of them may have been made or not, in any
-//! order, so a line with up to [`MAX_MOVES`] literal ones has a short list of directories. Of a line with more, with one
-//! that is not literal or one in a loop or a function, where it could be made twice, nothing is known.
+//! Which of its changes a line makes before a command is not followed. Each of them
+//! may have been made or not, in any order, so a line with up to [`MAX_MOVES`]
+//! literal ones has a short list of directories. Of a line with more, with one that
+//! is not literal or one in a loop or a function, where it could be made twice,
+//! nothing is known.
 
 use super::{Analysis, Case, Known, Word};
 
@@ -61,9 +63,12 @@ impl Move {
 }
 
 impl Analysis {
-    /// Directories in which a command of the line may run beside the one it starts in, as they are written.
+    /// Directories in which a command of the line may run beside the one it starts
+    /// in, as they are written.
     ///
-    /// Relative ones start at that one. One with `..` behind a link counts as a shell reads it, and as the system does. `None` where a change leads to where it is not known.
+    /// Relative ones start at that one. One with `..` behind a link counts as a
+    /// shell reads it, and as the system does. `None` where a change leads to where
+    /// it is not known.
     pub(crate) fn directories(&self, known: &Known<'_>) -> Option<Vec<String>> {
         let mut targets: Vec<Vec<String>> = Vec::new();
         for command in self.commands.iter().filter(|it| !it.moves.is_empty()) {
@@ -89,7 +94,8 @@ impl Analysis {
     }
 }
 
-/// Adds every directory that the changes lead to that are not `made` yet, from `start` on.
+/// Adds every directory that the changes lead to that are not `made` yet, from
+/// `start` on.
 fn combine(start: &str, targets: &[Vec<String>], made: &mut [bool], res: &mut Vec<String>) {
     for (i, cases) in targets.iter().enumerate() {
         if made[i] {
@@ -112,7 +118,8 @@ fn combine(start: &str, targets: &[Vec<String>], made: &mut [bool], res: &mut Ve
     }
 }
 
-/// The directory as a shell counts it, which takes `..` out of the text and does not ask where links lead.
+/// The directory as a shell counts it, which takes `..` out of the text and does
+/// not ask where links lead.
 fn without_dots(dir: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in dir.split('/') {

@@ -1,14 +1,16 @@
-//! Lists, pipelines and compound commands: chapter 2.10 of [POSIX], and bash's additions.
+//! Lists, pipelines and compound commands: chapter 2.10 of [POSIX], and bash's
+//! additions.
 //!
-//! Reserved words count only where a command can start, and only unquoted, as the standard has it. A
-//! text that bash refuses may be read here: bash then runs nothing of it, so nothing is overlooked.
-//! The other way round must not happen, which `tests/against_bash.rs` tries.
+//! Reserved words count only where a command can start, and only unquoted, as the
+//! standard has it. A text that bash refuses may be read here: bash then runs
+//! nothing of it, so nothing is overlooked. The other way round must not happen,
+//! which `tests/against_bash.rs` tries.
 //!
 //! [POSIX]: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html
 //!
-//! [`Parser`] goes over the bytes once and never back, but for `time`, whose options are looked at
-//! first. Each function begins at [`Parser::pos`] and leaves it behind what it read; on `Err` it
-//! stays at the unclear place.
+//! [`Parser`] goes over the bytes once and never back, but for `time`, whose
+//! options are looked at first. Each function begins at [`Parser::pos`] and leaves
+//! it behind what it read; on `Err` it stays at the unclear place.
 
 use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
 
@@ -26,11 +28,13 @@ pub(super) struct Context {
     pub(super) piped: bool,
     /// The command that holds the text as a word.
     pub(super) parent: Option<usize>,
-    /// It may run more than once, or at another time than where it stands: a loop, a function.
+    /// It may run more than once, or at another time than where it stands: a loop,
+    /// a function.
     pub(super) repeated: bool,
 }
 
-/// Reads a whole text. On `Err`, the commands before the unclear place are in `out`.
+/// Reads a whole text. On `Err`, the commands before the unclear place are in
+/// `out`.
 pub(super) fn read(text: &str, out: &mut Analysis, context: Context) -> Parsed {
     let mut parser = Parser::new(text, out, context)?;
     parser.list()?;
@@ -56,8 +60,8 @@ pub(super) struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// # Errors
     ///
-    /// The bytes of all texts, or the depth, are over their bounds; a NUL, at which the system
-    /// would end the text.
+    /// The bytes of all texts, or the depth, are over their bounds; a NUL, at which
+    /// the system would end the text.
     pub(super) fn new(text: &'a str, out: &'a mut Analysis, context: Context) -> Parsed<Self> {
         out.n_bytes = out.n_bytes.saturating_add(text.len());
         if out.n_bytes > MAX_BYTES {
@@ -77,7 +81,8 @@ impl<'a> Parser<'a> {
         Unclear::new(why, self.text.get(self.pos..).unwrap_or(""))
     }
 
-    /// Notes an unclear place at which the reading goes on: what stands behind it is compared with rules that deny.
+    /// Notes an unclear place at which the reading goes on: what stands behind it
+    /// is compared with rules that deny.
     ///
     /// One reason of each kind is kept for each text.
     pub(super) fn note(&mut self, why: &'static str) {
@@ -166,7 +171,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips blanks, comments and line ends; here-documents start behind a line end.
+    /// Skips blanks, comments and line ends; here-documents start behind a line
+    /// end.
     pub(super) fn skip_lines(&mut self) -> Parsed {
         loop {
             self.skip_blanks()?;
@@ -178,10 +184,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next word if it is written without quotes and expansions, as reserved words are.
+    /// The next word if it is written without quotes and expansions, as reserved
+    /// words are.
     ///
-    /// Takes nothing. `None` where a quote or an expansion is part of the word, since then it is no
-    /// reserved word.
+    /// Takes nothing. `None` where a quote or an expansion is part of the word,
+    /// since then it is no reserved word.
     pub(super) fn plain_word(&self) -> Option<&'a str> {
         let rest = &self.text[self.pos..];
         let end = rest
@@ -257,8 +264,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Notes which commands stand side by side, for [`danger`](super::danger). `|&` is a pipe as
-    /// `|` is.
+    /// Notes which commands stand side by side, for [`danger`](super::danger). `|&`
+    /// is a pipe as `|` is.
     fn pipeline(&mut self) -> Parsed {
         loop {
             self.skip_blanks()?;
@@ -385,7 +392,8 @@ impl<'a> Parser<'a> {
 
     /// A loop over a variable such as `PATH` is unclear.
     ///
-    /// `takes_words` is false for `select`, where the variable may be empty as well.
+    /// `takes_words` is false for `select`, where the variable may be empty as
+    /// well.
     fn for_command(&mut self, takes_words: bool) -> Parsed {
         self.skip_blanks()?;
         if self.take("((") {
@@ -437,7 +445,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `coproc`, with a name where a compound command follows. Its command reads from a pipe.
+    /// `coproc`, with a name where a compound command follows. Its command reads
+    /// from a pipe.
     fn coproc_command(&mut self) -> Parsed {
         self.note("`coproc` starts a command beside the line");
         self.skip_blanks()?;
@@ -485,7 +494,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name may be that of any command: what the body runs is judged, calls of the name too.
+    /// The name may be that of any command: what the body runs is judged, calls of
+    /// the name too.
     fn function_keyword(&mut self) -> Parsed {
         self.skip_blanks()?;
         let Some(name) = self.plain_word() else {
@@ -511,7 +521,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `[[ … ]]`. Numbers are compared by evaluating both sides, which can run commands.
+    /// `[[ … ]]`. Numbers are compared by evaluating both sides, which can run
+    /// commands.
     ///
     /// `<` and `>` compare texts there and are no redirections.
     fn test_command(&mut self) -> Parsed {

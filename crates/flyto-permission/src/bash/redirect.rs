@@ -1,8 +1,8 @@
 //! Redirections.
 //!
-//! A file that is written needs a rule that allows it; roots do not count. Descriptors are passed
-//! over, here-documents are left to `heredoc`; a target that is not known is kept as such, and
-//! asked where it is written to.
+//! A file that is written needs a rule that allows it; roots do not count.
+//! Descriptors are passed over, here-documents are left to `heredoc`; a target that
+//! is not known is kept as such, and asked where it is written to.
 
 use flyto_tools::Access;
 
@@ -14,8 +14,8 @@ use super::{
 impl Parser<'_> {
     /// Reads one redirection, if one starts here.
     ///
-    /// `false` where none starts; nothing is taken then. The longest operator counts, so the list
-    /// has it first.
+    /// `false` where none starts; nothing is taken then. The longest operator
+    /// counts, so the list has it first.
     pub(super) fn redirect(&mut self, command: &mut Command) -> Parsed<bool> {
         const OPERATORS: &[&str] =
             &["<<<", "<<-", "<<", "<&", "<>", "<", "&>>", "&>", ">>", ">&", ">|", ">"];

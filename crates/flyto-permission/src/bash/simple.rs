@@ -1,8 +1,9 @@
 //! Simple commands and the words they are made of.
 //!
 //! A word is what stands between blanks and operators. Quotes are taken off, as
-//! [chapter 3.1.2](https://www.gnu.org/software/bash/manual/html_node/Quoting.html) of the manual of
-//! bash has it, so that `r''m`, `\rm` and `"rm"` are one word. What is expanded is left open.
+//! [chapter 3.1.2](https://www.gnu.org/software/bash/manual/html_node/Quoting.html)
+//! of the manual of bash has it, so that `r''m`, `\rm` and `"rm"` are one word.
+//! What is expanded is left open.
 //!
 //! | in a word | what is known of it |
 //! | --- | --- |
@@ -14,8 +15,9 @@
 //! | `{a,b}`, `{1..3}` | where it begins; it is several words (`cases`) |
 //! | a control character, an unusual blank | nothing: the reading stops |
 //!
-//! An expansion that is not quoted may become several words, or none. The positions of words behind
-//! it are then not known, and rules that allow do not match across it.
+//! An expansion that is not quoted may become several words, or none. The positions
+//! of words behind it are then not known, and rules that allow do not match across
+//! it.
 
 use super::{
     Command, Stdin, Word, cut,
@@ -25,10 +27,11 @@ use super::{
 };
 
 impl Parser<'_> {
-    /// A command of words, assignments and redirections, or a function by `name ()`.
+    /// A command of words, assignments and redirections, or a function by
+    /// `name ()`.
     ///
-    /// Pushes one [`Command`], also one that could not be read to its end; for a function, those of
-    /// its body.
+    /// Pushes one [`Command`], also one that could not be read to its end; for a
+    /// function, those of its body.
     pub(super) fn simple(&mut self) -> Parsed {
         let start = self.pos;
         let first = self.out.commands.len();
@@ -73,11 +76,13 @@ impl Parser<'_> {
         res
     }
 
-    /// Reads the next assignment, word or redirection; `false` at the end of the command.
+    /// Reads the next assignment, word or redirection; `false` at the end of the
+    /// command.
     ///
-    /// An assignment counts as one before the first word alone (POSIX, Shell Command Language, 2.9.1); behind it, `a=b` is a word,
-    /// but for the lists that `declare` and its like take. `{name}>file` sets a variable to a descriptor, which bash does
-    /// and `sh` does not.
+    /// An assignment counts as one before the first word alone (POSIX, Shell
+    /// Command Language, 2.9.1); behind it, `a=b` is a word, but for the lists that
+    /// `declare` and its like take. `{name}>file` sets a variable to a descriptor,
+    /// which bash does and `sh` does not.
     fn simple_part(&mut self, command: &mut Command, n_redirects: &mut usize) -> Parsed<bool> {
         self.skip_blanks()?;
         if self.redirect(command)? {
@@ -115,9 +120,9 @@ impl Parser<'_> {
 
     /// `NAME=value`, `NAME+=value` or `NAME=(…)`, as one word.
     ///
-    /// Only asked before the first word that is none. `None` where the text is no assignment;
-    /// nothing is taken then. The elements of an array are read for their substitutions and not
-    /// kept.
+    /// Only asked before the first word that is none. `None` where the text is no
+    /// assignment; nothing is taken then. The elements of an array are read for
+    /// their substitutions and not kept.
     fn assignment(&mut self) -> Parsed<Option<Word>> {
         let rest = &self.text[self.pos..];
         let n_name =
@@ -159,7 +164,8 @@ impl Parser<'_> {
         Ok(Some(word))
     }
 
-    /// Whether `NAME=(` or `NAME+=(` stands here as a word of `declare` and its like.
+    /// Whether `NAME=(` or `NAME+=(` stands here as a word of `declare` and its
+    /// like.
     fn at_array(&self, command: &Command) -> bool {
         const DECLARE: &[&str] = &["declare", "typeset", "local", "readonly", "export"];
         let program = command.words.get(command.n_assignments).and_then(Word::literal);
@@ -172,8 +178,8 @@ impl Parser<'_> {
         rest[n_name..].starts_with("=(") || rest[n_name..].starts_with("+=(")
     }
 
-    /// `NAME[…]=value`, as one word, of which only the name is known. `None` where the text is no assignment; nothing is
-    /// taken then.
+    /// `NAME[…]=value`, as one word, of which only the name is known. `None` where
+    /// the text is no assignment; nothing is taken then.
     ///
     /// The shell evaluates the subscript.
     fn element(&mut self, n_name: usize) -> Parsed<Option<Word>> {
@@ -199,8 +205,10 @@ impl Parser<'_> {
         Ok(Some(word))
     }
 
-    /// From behind the opening bracket to behind the closing one, in which brackets may nest. Any subscript but a number is
-    /// noted, since the shell evaluates it for an array with numbers; substitutions in it are read. Quotes in it stand for texts, as in an associative array.
+    /// From behind the opening bracket to behind the closing one, in which brackets
+    /// may nest. Any subscript but a number is noted, since the shell evaluates it
+    /// for an array with numbers; substitutions in it are read. Quotes in it stand
+    /// for texts, as in an associative array.
     fn subscript(&mut self) -> Parsed {
         let mut ignored = Word::default();
         let mut n_open = 0_usize;
@@ -245,7 +253,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Appends to `word` up to the next blank or operator, which may be none at all.
+    /// Appends to `word` up to the next blank or operator, which may be none at
+    /// all.
     fn word_into(&mut self, word: &mut Word) -> Parsed {
         self.count()?;
         let start = self.pos;
@@ -337,8 +346,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// From the opening quote on. A backslash stays, but before `$`, a backquote, `"`, itself and a
-    /// line end.
+    /// From the opening quote on. A backslash stays, but before `$`, a backquote,
+    /// `"`, itself and a line end.
     pub(super) fn double_quotes(&mut self, word: &mut Word) -> Parsed {
         let start = self.pos;
         self.pos += 1;

@@ -1,7 +1,8 @@
 //! Programs that run other programs: what a command runs in the end.
 //!
-//! A rule for a wrapper is no rule for what it runs: `Bash(env:*)` does not allow `env rm`. A rule
-//! allows a program at a level if its words reach that far, as `Bash(sudo systemctl status:*)` does.
+//! A rule for a wrapper is no rule for what it runs: `Bash(env:*)` does not allow
+//! `env rm`. A rule allows a program at a level if its words reach that far, as
+//! `Bash(sudo systemctl status:*)` does.
 //!
 //! | program | what it runs |
 //! | --- | --- |
@@ -14,10 +15,10 @@
 //! | `cd` and its like | nothing, and relative paths behind it lead elsewhere |
 //! | a builtin that evaluates words or changes what runs | unclear (`builtins`) |
 //!
-//! A wrapper adds a level and the search goes on at the program behind its options, at most
-//! [`MAX_DEPTH`] times for one command. What cannot be told (an option that is not listed, a word
-//! that is not known) is unclear and belongs to the command, so that a rule with its exact words
-//! can answer for it.
+//! A wrapper adds a level and the search goes on at the program behind its options,
+//! at most [`MAX_DEPTH`] times for one command. What cannot be told (an option that
+//! is not listed, a word that is not known) is unclear and belongs to the command,
+//! so that a rule with its exact words can answer for it.
 
 mod builtins;
 mod options;
@@ -33,10 +34,11 @@ use super::{
     variables::{self, assigned_name},
 };
 
-/// Fills in the levels of each command, and adds the commands in texts that a command runs.
+/// Fills in the levels of each command, and adds the commands in texts that a
+/// command runs.
 ///
-/// Commands that are added stand behind, and are looked at in their turn. Texts count against the
-/// bounds of the whole line.
+/// Commands that are added stand behind, and are looked at in their turn. Texts
+/// count against the bounds of the whole line.
 pub(super) fn unwrap_all(out: &mut Analysis) {
     let mut next = 0;
     while next < out.commands.len() {
@@ -104,9 +106,11 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
     }
 }
 
-/// Reads a text that the command `runner` runs. A rule for the words of `parent` may answer for it.
+/// Reads a text that the command `runner` runs. A rule for the words of `parent`
+/// may answer for it.
 ///
-/// Commands of the text know their depth, so that texts within texts end at [`MAX_DEPTH`].
+/// Commands of the text know their depth, so that texts within texts end at
+/// [`MAX_DEPTH`].
 fn run_text(
     out: &mut Analysis,
     runner: usize,
@@ -139,19 +143,19 @@ enum Runs {
     Later(String),
     /// What comes on standard input, as `sh` does.
     Stdin,
-    /// Further commands, as `find -exec` does; unknown words follow each. With a reason where it
-    /// may run others too.
+    /// Further commands, as `find -exec` does; unknown words follow each. With a
+    /// reason where it may run others too.
     Commands(Vec<Vec<Word>>, Option<&'static str>),
 }
 
 const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
 const UNKNOWN_WORD: &str = "which command is run depends on a word that is known only when it runs";
 
-/// Finds the programs of one command: notes variables that may change what runs, adds a level for each program, and gives what
-/// is run beside them.
+/// Finds the programs of one command: notes variables that may change what runs,
+/// adds a level for each program, and gives what is run beside them.
 ///
-/// A level needs a rule of its own, unless the program only runs what stands behind it and is the installed one of its name:
-/// `./env` may be any program.
+/// A level needs a rule of its own, unless the program only runs what stands behind
+/// it and is the installed one of its name: `./env` may be any program.
 ///
 /// On `Err`: why it cannot be told what runs. Levels that were found by then stay.
 fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
@@ -234,7 +238,8 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
     Ok(Runs::Known)
 }
 
-/// Whether a program is the one of its name: a file of that name elsewhere can be any program.
+/// Whether a program is the one of its name: a file of that name elsewhere can be
+/// any program.
 pub(super) fn is_installed(program: &str) -> bool {
     let name = ["/bin/", "/usr/bin/"].iter().find_map(|it| program.strip_prefix(it));
     !name.unwrap_or(program).contains('/')
@@ -246,7 +251,8 @@ enum Inner {
     At(usize),
     /// A text for a shell, as with `ssh` and `watch`.
     Text(String),
-    /// The wrapper stands alone, and is a command itself: `env` prints its variables.
+    /// The wrapper stands alone, and is a command itself: `env` prints its
+    /// variables.
     Nothing,
 }
 
@@ -296,10 +302,12 @@ fn joined(words: &[Word]) -> Result<String, &'static str> {
     texts.map(|it| it.join(" ")).ok_or(UNKNOWN_WORD)
 }
 
-/// A shell: with `-c` it runs a text, whose place is given; with a file that file, else its input.
+/// A shell: with `-c` it runs a text, whose place is given; with a file that file,
+/// else its input.
 ///
-/// The second value is the place of the text in `words`. Options that load a file, such as
-/// `--rcfile`, and those that change what runs, such as `-o keyword`, make it unclear.
+/// The second value is the place of the text in `words`. Options that load a file,
+/// such as `--rcfile`, and those that change what runs, such as `-o keyword`, make
+/// it unclear.
 fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
     const HARMLESS: &[&str] =
         &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
@@ -353,12 +361,14 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
 
 /// `find`, which runs commands and writes files on its own.
 ///
-/// A word with `{}` in it is not known, since file names take its place. Files that it writes
-/// become redirections. Any word that is not known can be `-exec` or `-delete`, or hold it.
+/// A word with `{}` in it is not known, since file names take its place. Files that
+/// it writes become redirections. Any word that is not known can be `-exec` or
+/// `-delete`, or hold it.
 ///
 /// A command ends at `;`, and one of `-exec` and `-execdir` at `{} +` as well
-/// ([POSIX](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/find.html)). The `find` of
-/// BusyBox ends it at any `+`, so where that would run or write something else the line is unclear.
+/// ([POSIX](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/find.html)).
+/// The `find` of BusyBox ends it at any `+`, so where that would run or write
+/// something else the line is unclear.
 fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let words = &command.words[start..];
     let is_known = command.more_from.is_none() && words.iter().all(|it| it.literal().is_some());

@@ -1,7 +1,8 @@
 //! Variables that a line sets.
 //!
-//! A variable is risky where a program or the shell may take it for a command, a place to load code
-//! from or an address. The lists name what is harmless; all else is risky.
+//! A variable is risky where a program or the shell may take it for a command, a
+//! place to load code from or an address. The lists name what is harmless; all else
+//! is risky.
 
 /// Whether `name` can be the name of a variable.
 ///
@@ -11,11 +12,13 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
 }
 
-/// Whether a program with this variable in its environment runs the same programs as without it.
+/// Whether a program with this variable in its environment runs the same programs
+/// as without it.
 ///
-/// Any other name may be read by some program as a command, a path to load code from or an address:
-/// `PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND`, `PAGER`, `NODE_OPTIONS`, `https_proxy`. The list of those
-/// does not end, so the list is of the others: locale ([locale(7)]), terminal and verbosity.
+/// Any other name may be read by some program as a command, a path to load code
+/// from or an address: `PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND`, `PAGER`,
+/// `NODE_OPTIONS`, `https_proxy`. The list of those does not end, so the list is of
+/// the others: locale ([locale(7)]), terminal and verbosity.
 ///
 /// [locale(7)]: https://man7.org/linux/man-pages/man7/locale.7.html
 pub(crate) fn is_harmless(name: &str) -> bool {
@@ -39,8 +42,9 @@ pub(crate) fn is_harmless(name: &str) -> bool {
         )
 }
 
-/// Whether a shell can set this variable for itself without changing what its programs run. One in
-/// small letters is the shell's own, but for the addresses of proxies and the `path` of zsh.
+/// Whether a shell can set this variable for itself without changing what its
+/// programs run. One in small letters is the shell's own, but for the addresses of
+/// proxies and the `path` of zsh.
 pub(crate) fn is_harmless_inside(name: &str) -> bool {
     let small = name.bytes().all(|it| !it.is_ascii_uppercase());
     (small && !name.contains("proxy") && !name.contains("path")) || is_harmless(name)

@@ -1,9 +1,9 @@
 //! One word of a command line, as far as it is known before the line runs.
 //!
-//! The invariant: where [`Word::literal`] gives a text, the program gets exactly that word, but for
-//! a tilde at its start, which rules read as the shell does. Everything that the shell works out
-//! (expansions, globs, braces) makes it unknown, and what splits it makes [`Word::may_split`] true
-//! as well.
+//! The invariant: where [`Word::literal`] gives a text, the program gets exactly
+//! that word, but for a tilde at its start, which rules read as the shell does.
+//! Everything that the shell works out (expansions, globs, braces) makes it
+//! unknown, and what splits it makes [`Word::may_split`] true as well.
 
 /// A word after quote removal.
 #[derive(Debug, Clone, Default)]
@@ -12,7 +12,8 @@ pub(crate) struct Word {
     text: String,
     /// Some of it is known only when the line runs.
     unknown: bool,
-    /// Bytes of `text` before the first part that is not known; all of it where there is none.
+    /// Bytes of `text` before the first part that is not known; all of it where
+    /// there is none.
     n_leading: Option<usize>,
     /// It may become several words, or none.
     splits: bool,
@@ -28,10 +29,12 @@ pub(crate) struct Word {
     marks: Vec<(usize, Mark)>,
 }
 
-/// Something in a word that the shell replaces. [`Word::cases`](super::cases) reads them.
+/// Something in a word that the shell replaces. [`Word::cases`](super::cases) reads
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// The value of a variable. `in_loop`: a loop around it goes over words with it.
+    /// The value of a variable. `in_loop`: a loop around it goes over words with
+    /// it.
     Variable { name: Box<str>, quoted: bool, in_loop: bool },
     /// Digits, or nothing.
     Number,
@@ -55,8 +58,8 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The text, where all of it is known. A quoted tilde is another text than a tilde, and rules
-    /// cannot say so: such a word counts as not known.
+    /// The text, where all of it is known. A quoted tilde is another text than a
+    /// tilde, and rules cannot say so: such a word counts as not known.
     pub(crate) fn literal(&self) -> Option<&str> {
         let hidden_tilde = self.text.starts_with('~') && !self.tilde && self.quoted;
         (!self.unknown && !hidden_tilde).then_some(&*self.text)
@@ -67,7 +70,8 @@ impl Word {
         &self.text
     }
 
-    /// What the word surely starts with: the text before its first part that is not known.
+    /// What the word surely starts with: the text before its first part that is not
+    /// known.
     ///
     /// Of several words that it becomes, the first starts with it.
     pub(crate) fn leading(&self) -> &str {
@@ -75,7 +79,8 @@ impl Word {
         self.text.get(..n_leading).unwrap_or_default()
     }
 
-    /// Whether the word may be one of these, or start as it, once all of it is known.
+    /// Whether the word may be one of these, or start as it, once all of it is
+    /// known.
     ///
     /// A word that may split holds any other word as well.
     pub(crate) fn may_start_with(&self, wanted: &str) -> bool {
@@ -106,10 +111,11 @@ impl Word {
         self.quoted
     }
 
-    /// Takes what the shell would know away: another program replaces part of the word.
+    /// Takes what the shell would know away: another program replaces part of the
+    /// word.
     ///
-    /// The text stays for people and for dangers.
-    /// `start` is the byte at which that part begins.
+    /// The text stays for people and for dangers. `start` is the byte at which that
+    /// part begins.
     pub(crate) fn forget(&mut self, start: usize) {
         self.expands = true;
         self.unknown_from(start);
@@ -158,7 +164,8 @@ impl Word {
         self.expansion_from(self.text.len(), quoted);
     }
 
-    /// An expansion that starts at a byte of the text so far, as that of a brace does.
+    /// An expansion that starts at a byte of the text so far, as that of a brace
+    /// does.
     pub(super) fn expansion_from(&mut self, start: usize, quoted: bool) {
         self.expands = true;
         self.unknown_from(start);

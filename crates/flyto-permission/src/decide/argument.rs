@@ -1,12 +1,14 @@
 //! Commands in the arguments of a program.
 //!
-//! A program that no list knows may run its arguments, so a rule that asks or denies is compared
-//! with them too: with the words from each argument on, and with each text that may be a command
-//! line. It is a guess (`git rm x` runs no `rm`), so what is found is asked and never denied, and a
-//! rule that allows answers for the words that it names: `Bash(git rm:*)`.
+//! A program that no list knows may run its arguments, so a rule that asks or
+//! denies is compared with them too: with the words from each argument on, and with
+//! each text that may be a command line. It is a guess (`git rm x` runs no `rm`),
+//! so what is found is asked and never denied, and a rule that allows answers for
+//! the words that it names: `Bash(git rm:*)`.
 //!
-//! A text that does not read as a command line, such as a script of another language, or that is known only in part, is asked
-//! where it mentions the first word of such a rule anywhere: `os.system("rm x")`.
+//! A text that does not read as a command line, such as a script of another
+//! language, or that is known only in part, is asked where it mentions the first
+//! word of such a rule anywhere: `os.system("rm x")`.
 
 use super::{
     Judge, Source,
@@ -18,10 +20,11 @@ use crate::{
     rules::Narrows,
 };
 
-/// How deep texts in arguments of texts are read. Deeper ones are taken as plain words.
+/// How deep texts in arguments of texts are read. Deeper ones are taken as plain
+/// words.
 const MAX_TEXTS: usize = 3;
-/// Most bytes of texts that are read for one command, in which the values of one word overlap. In further texts, mentions are
-/// looked for.
+/// Most bytes of texts that are read for one command, in which the values of one
+/// word overlap. In further texts, mentions are looked for.
 const MAX_READ: usize = 4 * 64 * 1024;
 
 /// A search through the arguments of one command and of the texts in them.

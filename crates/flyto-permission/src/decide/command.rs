@@ -1,9 +1,10 @@
 //! Command lines.
 //!
-//! [`bash`] says which commands a line runs, and here each of them is compared with rules: first
-//! those that ask or deny, at every program of the command, then those that allow, which have to
-//! cover every program that needs one. What reading could not tell is asked, unless a rule has the
-//! exact words of the command that holds it.
+//! [`bash`] says which commands a line runs, and here each of them is compared with
+//! rules: first those that ask or deny, at every program of the command, then those
+//! that allow, which have to cover every program that needs one. What reading could
+//! not tell is asked, unless a rule has the exact words of the command that holds
+//! it.
 //!
 //! | found in a line | verdict without a rule that denies |
 //! | --- | --- |
@@ -17,7 +18,8 @@
 //! | a denied command among the words | ask, unless a rule that allows names it |
 //! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
 //!
-//! The work is bounded: [`MAX_STEPS`] nodes of the tree of rules for a command, and the budget of the decision for its paths.
+//! The work is bounded: [`MAX_STEPS`] nodes of the tree of rules for a command, and
+//! the budget of the decision for its paths.
 
 use flyto_tools::Access;
 
@@ -28,8 +30,9 @@ use crate::{
     rules::{Argument, Hits, Matched, Narrows},
 };
 
-/// Most nodes of the tree of rules that are looked at for one command, in the search for rules with
-/// options between their words. Lines written by hand take a few dozen; beyond it the command is asked.
+/// Most nodes of the tree of rules that are looked at for one command, in the
+/// search for rules with options between their words. Lines written by hand take a
+/// few dozen; beyond it the command is asked.
 pub(super) const MAX_STEPS: usize = 64 * 1024;
 
 /// Rules that ask or deny a command.
@@ -42,7 +45,8 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Takes the rules of one match; a rule that two levels of a command match counts once.
+    /// Takes the rules of one match; a rule that two levels of a command match
+    /// counts once.
     pub(super) fn add(&mut self, matched: &Matched<'a>) {
         if let Some(rule) = matched.hits.narrowing().filter(|it| !self.rules.contains(it)) {
             self.rules.push(rule);
@@ -51,7 +55,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A word as rules compare it. Each name that a wildcard stands for starts and ends as the word does.
+/// A word as rules compare it. Each name that a wildcard stands for starts and ends
+/// as the word does.
 fn argument(word: &Word) -> Argument<'_> {
     let text = word.known_text();
     let end = text.rfind(['*', '?', '[', ']']).map_or(0, |it| it + 1);
@@ -71,8 +76,8 @@ pub(super) fn known(word: &Word) -> Option<&str> {
 impl<'a> Judge<'a> {
     /// The words that a program would get.
     ///
-    /// A command whose text stands in the words of another is judged after it, and a rule with the
-    /// exact words of the outer one covers it.
+    /// A command whose text stands in the words of another is judged after it, and
+    /// a rule with the exact words of the outer one covers it.
     pub(super) fn judge_words(&mut self, words: &[String]) {
         let analysis = bash::analyse_words(words);
         let n_before = self.reasons.len();
@@ -123,8 +128,8 @@ impl<'a> Judge<'a> {
 
     /// A text that is probably a command line: only rules that ask or deny count.
     ///
-    /// `is_sure` is false for one that may be a text of another language. What is not read of it is asked where it mentions a
-    /// denied command.
+    /// `is_sure` is false for one that may be a text of another language. What is
+    /// not read of it is asked where it mentions a denied command.
     pub(super) fn narrow_text(&mut self, text: &str, is_sure: bool) {
         let mut analysis = bash::analyse_text(text);
         if !is_sure && !analysis.unclear.is_empty() {
@@ -134,7 +139,8 @@ impl<'a> Judge<'a> {
         self.narrow_analysis(&analysis);
     }
 
-    /// Words that a program would get, or that are probably a command line: only rules that ask or deny count.
+    /// Words that a program would get, or that are probably a command line: only
+    /// rules that ask or deny count.
     pub(super) fn narrow_words(&mut self, words: &[String]) {
         self.narrow_analysis(&bash::analyse_words(words));
     }
@@ -156,8 +162,9 @@ impl<'a> Judge<'a> {
 
     /// Judges a command; whether a rule names all its words exactly.
     ///
-    /// `blanket` is a rule for the tool or for every command, `kept` one that would allow and may
-    /// not. `is_covered` says that a rule has the exact words of the command that holds this one.
+    /// `blanket` is a rule for the tool or for every command, `kept` one that would
+    /// allow and may not. `is_covered` says that a rule has the exact words of the
+    /// command that holds this one.
     fn judge_command(
         &mut self,
         command: &Command,
@@ -239,8 +246,8 @@ impl<'a> Judge<'a> {
         is_exact
     }
 
-    /// Rules that ask or deny, at every program of a command. Gives what matched, by the word it
-    /// starts at.
+    /// Rules that ask or deny, at every program of a command. Gives what matched,
+    /// by the word it starts at.
     ///
     /// A rule that may match once all words are known asks.
     fn narrow_command(&mut self, command: &Command) -> Vec<(usize, Matched<'a>)> {
@@ -280,8 +287,8 @@ impl<'a> Judge<'a> {
         res
     }
 
-    /// Rules that ask or deny a program, beside those for its very words: by its name without the
-    /// directory, and with options between the words of the rule.
+    /// Rules that ask or deny a program, beside those for its very words: by its
+    /// name without the directory, and with options between the words of the rule.
     pub(super) fn find_narrowing(
         &self,
         name: &str,
@@ -299,9 +306,9 @@ impl<'a> Judge<'a> {
         found.add(&self.index.by_spread_words(&[name, base], rest, has_more, n_steps));
     }
 
-    /// Files that a redirection reads are compared with rules that narrow; those that it writes
-    /// need a rule that allows. Streams of the process itself (`/dev/null`, `/dev/fd/3`) are no
-    /// files.
+    /// Files that a redirection reads are compared with rules that narrow; those
+    /// that it writes need a rule that allows. Streams of the process itself
+    /// (`/dev/null`, `/dev/fd/3`) are no files.
     fn judge_redirects(&mut self, command: &Command) {
         for redirect in &command.redirects {
             let Some(path) = redirect.target.literal() else {
@@ -346,8 +353,9 @@ impl<'a> Judge<'a> {
 
 /// A rule that names the words of a command, where all are known.
 ///
-/// With assignments, or from the program on that runs in the end. `None` for more than 12 words,
-/// for a word that is not known or holds a control character, and where further words are appended.
+/// With assignments, or from the program on that runs in the end. `None` for more
+/// than 12 words, for a word that is not known or holds a control character, and
+/// where further words are appended.
 fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
     const MAX_WORDS: usize = 12;
     let start = if with_assignments { 0 } else { command.innermost() };

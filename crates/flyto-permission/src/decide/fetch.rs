@@ -1,7 +1,8 @@
 //! Addresses.
 //!
-//! Each address is judged by its host alone: scheme, port and path make no difference to a rule.
-//! This machine and its network are asked unless a rule spells the host.
+//! Each address is judged by its host alone: scheme, port and path make no
+//! difference to a rule. This machine and its network are asked unless a rule
+//! spells the host.
 
 use super::{Judge, Source, cut};
 use crate::{
@@ -28,10 +29,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Only rules that ask or deny: at each address in a text, with any scheme or none. One that cannot be read is asked.
+    /// Only rules that ask or deny: at each address in a text, with any scheme or
+    /// none. One that cannot be read is asked.
     ///
-    /// `is_address` says that the text is meant as one address. Else a text without a scheme counts where it has no blank, and
-    /// only for rules that spell its host or one above it: a rule for every host is none against every word.
+    /// `is_address` says that the text is meant as one address. Else a text without
+    /// a scheme counts where it has no blank, and only for rules that spell its
+    /// host or one above it: a rule for every host is none against every word.
     pub(super) fn narrow_url(&mut self, text: &str, is_address: bool) {
         if !self.index.narrows.hosts {
             return;
@@ -60,7 +63,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A text without `://`: a program that connects may take a host for an address, and `http:host` has no slashes.
+    /// A text without `://`: a program that connects may take a host for an
+    /// address, and `http:host` has no slashes.
     fn narrow_plain_url(&mut self, text: &str, is_address: bool) {
         if !is_address && text.contains(char::is_whitespace) {
             return;
@@ -91,7 +95,8 @@ impl Judge<'_> {
         self.narrow_host_parts(text);
     }
 
-    /// A text with blanks, such as a script of another language: a host that it mentions is asked.
+    /// A text with blanks, such as a script of another language: a host that it
+    /// mentions is asked.
     #[cfg(feature = "bash")]
     pub(super) fn narrow_hosts_in_text(&mut self, text: &str) {
         if !text.contains(char::is_whitespace) {
@@ -111,8 +116,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`, `a:HOST:b`, `-xHOST`. Rules that spell a
-    /// host, or one above it, count.
+    /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`,
+    /// `a:HOST:b`, `-xHOST`. Rules that spell a host, or one above it, count.
     pub(super) fn narrow_host_parts(&mut self, text: &str) {
         if !self.index.narrows.hosts {
             return;
@@ -147,7 +152,8 @@ impl Judge<'_> {
         self.unclear((subject, why, near), Narrows::HOSTS, Source::Guess);
     }
 
-    /// `is_address` says that the host is meant as one; else only rules that spell a host, or one above it, count.
+    /// `is_address` says that the host is meant as one; else only rules that spell
+    /// a host, or one above it, count.
     fn narrow_host(&mut self, url: &str, address: &Address, is_address: bool) {
         let (wide, exact) = self.index.by_host(address);
         let (wide, exact) = match is_address {
@@ -165,8 +171,8 @@ impl Judge<'_> {
 
     /// Rules that narrow were looked at before.
     ///
-    /// Allowed by a rule that spells the host, by a wider one or by one for the tool, in this
-    /// order; a local host by the first alone.
+    /// Allowed by a rule that spells the host, by a wider one or by one for the
+    /// tool, in this order; a local host by the first alone.
     fn judge_url(&mut self, url: &str) {
         let address = match host::read(url) {
             Ok(it) => it,
@@ -206,8 +212,8 @@ fn is_beside_host(it: char) -> bool {
     it.is_ascii_punctuation() && !matches!(it, '-' | '_' | '.' | '/' | '%')
 }
 
-/// A rule that names this host. `None` where the host would be read as a pattern: the URL standard
-/// takes a star for a character of a name.
+/// A rule that names this host. `None` where the host would be read as a pattern:
+/// the URL standard takes a star for a character of a name.
 fn suggestion(host: &str) -> Option<String> {
     let text = format!("WebFetch(domain:{host})");
     let exact = Form::Host(Pattern::Exact(host.to_owned()));

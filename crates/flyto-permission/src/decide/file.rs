@@ -1,9 +1,9 @@
 //! Paths.
 //!
-//! A path is looked up once ([`Location`]) and then judged for reading, for writing or for both.
-//! Rules that narrow count for the path as it is written and as it leads, what allows only for
-//! where it leads. Between the decision and the call a link can change, which only a sandbox
-//! prevents.
+//! A path is looked up once ([`Location`]) and then judged for reading, for writing
+//! or for both. Rules that narrow count for the path as it is written and as it
+//! leads, what allows only for where it leads. Between the decision and the call a
+//! link can change, which only a sandbox prevents.
 
 use flyto_tools::Access;
 
@@ -24,9 +24,11 @@ use crate::{
 
 /// Longest path that the system opens (path_resolution(7)).
 const MAX_PATH_BYTES: usize = 4096;
-/// Most separators of a word between all of which paths are looked for. With more, a path holds one or all behind it.
+/// Most separators of a word between all of which paths are looked for. With more,
+/// a path holds one or all behind it.
 const MAX_SEPARATORS: usize = 6;
-/// Most separators of a word behind which a path may go to its end. With more, it goes to the next one.
+/// Most separators of a word behind which a path may go to its end. With more, it
+/// goes to the next one.
 pub(super) const MAX_ENDS: usize = 64;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
@@ -56,8 +58,8 @@ impl<'a> Judge<'a> {
 
     /// Judges one path, for each kind of access that is meant.
     ///
-    /// A path that cannot be looked up is compared by its text with rules that narrow, and is
-    /// asked.
+    /// A path that cannot be looked up is compared by its text with rules that
+    /// narrow, and is asked.
     pub(crate) fn judge_path(&mut self, path: &str, access: Access, purpose: Purpose) {
         let source = if purpose == Purpose::Narrow { Source::Guess } else { Source::Class };
         let kinds: &[bool] = match access {
@@ -89,10 +91,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges a text of which it is not known whether it is a path, for rules that ask or deny and for protected places: the
-    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A text
-    /// that does not look like a path, as a sentence about one, and other parts of a text without blanks are compared with
-    /// rules alone.
+    /// Judges a text of which it is not known whether it is a path, for rules that
+    /// ask or deny and for protected places: the whole, what follows the first `=`
+    /// (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A
+    /// text that does not look like a path, as a sentence about one, and other
+    /// parts of a text without blanks are compared with rules alone.
     ///
     /// No shell reads it, so `~ada` is a name like any other.
     pub(super) fn narrow_possible_path(&mut self, text: &str) {
@@ -138,7 +141,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A path that no system call takes: without `.` and empty parts it may be shorter, else it is not read.
+    /// A path that no system call takes: without `.` and empty parts it may be
+    /// shorter, else it is not read.
     fn judge_long_path(&mut self, path: &str) {
         let mut short = String::new();
         for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
@@ -150,8 +154,9 @@ impl<'a> Judge<'a> {
         self.judge_path(&short, Access::Unknown, Purpose::Narrow);
     }
 
-    /// In this order: a rule that denies ends it; a protected place needs a rule that names it;
-    /// then rules that allow, the roots for file tools, and the default.
+    /// In this order: a rule that denies ends it; a protected place needs a rule
+    /// that names it; then rules that allow, the roots for file tools, and the
+    /// default.
     fn judge_access(&mut self, path: &str, location: &Location, writes: bool, purpose: Purpose) {
         let access = if writes { Access::Write } else { Access::Read };
         let resolved = (location.resolved != path).then(|| cut(&location.resolved));
@@ -202,8 +207,9 @@ impl<'a> Judge<'a> {
 
     /// Rules that ask or deny the path, for reading and for writing.
     ///
-    /// For words of commands, of which it is not known whether they are read or written. Where the path is one of several that
-    /// the word may name, it is asked.
+    /// For words of commands, of which it is not known whether they are read or
+    /// written. Where the path is one of several that the word may name, it is
+    /// asked.
     pub(super) fn narrow_location(&mut self, path: &str, location: &Location, is_certain: bool) {
         for writes in [false, true] {
             let access = if writes { Access::Write } else { Access::Read };
@@ -220,8 +226,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Rules that narrow count for the path as it is written and as it leads; rules that allow only
-    /// as it leads.
+    /// Rules that narrow count for the path as it is written and as it leads; rules
+    /// that allow only as it leads.
     fn path_hits(&self, location: &Location, writes: bool) -> Hits<'a> {
         let index = self.index;
         let mut res = index.any_path(writes);
@@ -240,8 +246,8 @@ impl<'a> Judge<'a> {
         res
     }
 
-    /// Of the path as it is written, as it leads, and with a home directory that is itself behind a
-    /// link: the strongest.
+    /// Of the path as it is written, as it leads, and with a home directory that is
+    /// itself behind a link: the strongest.
     fn protected(&self, location: &Location, access: Access) -> Option<Protected> {
         let home = self.request.home_text();
         let written = protection(&location.written, access, home);
@@ -265,8 +271,8 @@ impl<'a> Judge<'a> {
         hits.allow
     }
 
-    /// The roots are compared as they are written first, then where they lead, which is looked up
-    /// once per decision.
+    /// The roots are compared as they are written first, then where they lead,
+    /// which is looked up once per decision.
     fn in_roots(&mut self, resolved: &str) -> bool {
         if self.index.roots.iter().any(|root| below(resolved, root).is_some()) {
             return true;
@@ -280,13 +286,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Characters between which a program may look for a path in a word: `a=b`, `a,b`, `a:b`, `@a`.
+/// Characters between which a program may look for a path in a word: `a=b`, `a,b`,
+/// `a:b`, `@a`.
 pub(super) fn is_separator(it: char) -> bool {
     matches!(it, '=' | ',' | ':' | '@')
 }
 
-/// What of a word may be a path: all of it, what stands behind and between separators, and what follows the letters of an
-/// option.
+/// What of a word may be a path: all of it, what stands behind and between
+/// separators, and what follows the letters of an option.
 pub(super) fn path_words(word: &str) -> Vec<&str> {
     let is_option = word.starts_with('-');
     let separators: Vec<usize> = word.match_indices(is_separator).map(|(at, _)| at).collect();
@@ -312,8 +319,8 @@ pub(super) fn path_words(word: &str) -> Vec<&str> {
     res
 }
 
-/// A rule that names this path, as a literal pattern. `None` where the path would be read as another
-/// one: a star in the name of a file is a wildcard in a rule.
+/// A rule that names this path, as a literal pattern. `None` where the path would
+/// be read as another one: a star in the name of a file is a wildcard in a rule.
 fn suggestion(path: &str, writes: bool) -> Option<String> {
     let head = if writes { "Edit" } else { "Read" };
     let text = format!("{head}({path})");

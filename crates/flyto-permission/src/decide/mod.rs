@@ -1,11 +1,15 @@
 //! The parts of a call, judged.
 //!
-//! Each part gives one or more reasons, and the strongest verdict of all counts. Rules that ask or deny are
-//! looked at first and for everything that the preview names; what allows a part depends on the class.
+//! Each part gives one or more reasons, and the strongest verdict of all counts.
+//! Rules that ask or deny are looked at first and for everything that the preview
+//! names; what allows a part depends on the class.
 //!
-//! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole, `command` for command
-//! lines, `argument` for commands in their arguments, `word` for their words as paths and addresses, `reach` for wildcards, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
-//! their own. A part of which nothing can be told is asked, and so is a call without any reason.
+//! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
+//! `command` for command lines, `argument` for commands in their arguments, `word`
+//! for their words as paths and addresses, `reach` for wildcards, `file` for paths,
+//! `fetch` for addresses; `protected` has the places that need a rule of their own.
+//! A part of which nothing can be told is asked, and so is a call without any
+//! reason.
 //!
 //! Rules that ask or deny are not led around:
 //!
@@ -40,8 +44,8 @@ use crate::{
     rules::{Hits, Index, Narrows, paths::Anchors},
 };
 
-/// Most parts of one preview that are judged: paths, addresses and words of its command line
-/// together. A call with more is asked.
+/// Most parts of one preview that are judged: paths, addresses and words of its
+/// command line together. A call with more is asked.
 const MAX_PARTS: usize = 16 * 1024;
 
 /// Most values of an input that are looked at, for paths and addresses among them.
@@ -55,20 +59,23 @@ const MAX_COMMANDS: usize = 64;
 #[cfg(feature = "bash")]
 const MAX_NAME: usize = 256;
 
-/// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up, and one for each pattern without a
-/// directory that it is compared with. With 1,000 such patterns these are 300 paths, without any 8,192.
+/// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up,
+/// and one for each pattern without a directory that it is compared with. With
+/// 1,000 such patterns these are 300 paths, without any 8,192.
 const MAX_WORK: usize = 2 * 1024 * 1024;
 /// What following the links of a path costs, in comparisons of patterns.
 const LOOK_UP: usize = 256;
 
 /// Gathers the reasons of one decision.
 ///
-/// It lives for one decision, and reads nothing but links and names of the file system.
+/// It lives for one decision, and reads nothing but links and names of the file
+/// system.
 pub(crate) struct Judge<'a> {
     pub(crate) index: &'a Index,
     pub(crate) request: &'a Request<'a>,
     pub(crate) reasons: Vec<Reason>,
-    /// What was found of the whole call before its class was judged: no rule for the tool answers for it.
+    /// What was found of the whole call before its class was judged: no rule for
+    /// the tool answers for it.
     firm: Vec<Reason>,
     unread: Vec<Unread>,
     pub(crate) dangers: Vec<Danger>,
@@ -76,8 +83,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) of_tool: Hits<'a>,
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
-    /// Words that were looked up as paths before, those that may name another path first.
-    /// With what was found: whether the word leads to a place of keys.
+    /// Words that were looked up as paths before, those that may name another path
+    /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]
     seen: [std::collections::HashMap<String, bool>; 2],
     /// Where the roots lead; filled in when it is first needed.
@@ -101,15 +108,15 @@ struct Unread {
 /// Where a part that was not read comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// It has to be judged for the class of the tool: it is asked, unless a rule for the tool answers for a fixed
-    /// command line.
+    /// It has to be judged for the class of the tool: it is asked, unless a rule
+    /// for the tool answers for a fixed command line.
     Class,
     /// Only rules that ask or deny are compared with it.
     Guess,
 }
 
-/// Rules that narrow come first and for every class, then the class decides what may allow. A call
-/// with more parts than [`MAX_PARTS`] allows is asked unread.
+/// Rules that narrow come first and for every class, then the class decides what
+/// may allow. A call with more parts than [`MAX_PARTS`] allows is asked unread.
 pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision {
     let of_tool = of_tool(index, request);
     let mut judge = Judge {
@@ -161,8 +168,8 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
 
 /// Rules that name the tool or its class.
 ///
-/// Names that the plugin chose, and a class that it declares without being trusted, count only for
-/// rules that ask or deny.
+/// Names that the plugin chose, and a class that it declares without being trusted,
+/// count only for rules that ask or deny.
 fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
     let mut res = index.by_name(request.id.as_str());
     let merge = |res: &mut Hits<'a>, other: Hits<'a>| {
@@ -207,7 +214,8 @@ impl<'a> Judge<'a> {
 
     /// Says that a part was not read, and what it may be.
     ///
-    /// `near` is the text at which the reading stopped; empty where there is none to show.
+    /// `near` is the text at which the reading stopped; empty where there is none
+    /// to show.
     pub(crate) fn unclear(
         &mut self,
         (subject, why, near): (Subject, &'static str, &str),
@@ -217,8 +225,9 @@ impl<'a> Judge<'a> {
         self.unread.push(Unread { reason: unclear(subject, why, near), hides, source });
     }
 
-    /// Whether there is work left to look one more path up, `n` times with all patterns without a directory. The first
-    /// time there is none, the rest is told to be unread.
+    /// Whether there is work left to look one more path up, `n` times with all
+    /// patterns without a directory. The first time there is none, the rest is told
+    /// to be unread.
     fn spend(&mut self, n_patterns: usize) -> bool {
         let cost = LOOK_UP + n_patterns;
         if self.work >= cost {
@@ -262,12 +271,14 @@ impl<'a> Judge<'a> {
 
     /// A rule that names this tool.
     ///
-    /// `None` where the id itself would be read as another form, such as a tool called `Bash`.
+    /// `None` where the id itself would be read as another form, such as a tool
+    /// called `Bash`.
     pub(crate) fn tool_rule(&self) -> Option<String> {
         crate::Rule::for_tool(self.request.id)
     }
 
-    /// Rules that ask or deny hold for everything that a call touches, whatever its class.
+    /// Rules that ask or deny hold for everything that a call touches, whatever its
+    /// class.
     fn narrow(&mut self) {
         if let Some(preview) = self.request.preview {
             for it in &preview.paths {
@@ -285,7 +296,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Each word may be a path or an address. Of class `bash`, commands and paths are judged with all rules.
+    /// Each word may be a path or an address. Of class `bash`, commands and paths
+    /// are judged with all rules.
     fn narrow_command_line(&mut self, words: &[String]) {
         for word in words.iter().skip(1) {
             self.narrow_url(word, false);
@@ -303,12 +315,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Each text of an input, at any depth, may be a path or an address, also a name that looks like one. Nothing is
-    /// allowed by it: it is a guess.
+    /// Each text of an input, at any depth, may be a path or an address, also a
+    /// name that looks like one. Nothing is allowed by it: it is a guess.
     ///
     /// The values wait in a list, so that a deep input takes no stack.
     ///
-    /// Of an input with more values than [`MAX_VALUES`] the rest is not looked at, and asked where a rule could hold for it.
+    /// Of an input with more values than [`MAX_VALUES`] the rest is not looked at,
+    /// and asked where a rule could hold for it.
     fn narrow_input(&mut self, input: &Value) {
         let mut todo = vec![("", input)];
         let mut n_values = 0;
@@ -362,7 +375,8 @@ impl<'a> Judge<'a> {
         self.narrow_host_parts(text);
     }
 
-    /// A text that is probably a command line, a list of the words of one, or a list of several.
+    /// A text that is probably a command line, a list of the words of one, or a
+    /// list of several.
     #[cfg(feature = "bash")]
     fn narrow_command_value(&mut self, value: &Value, holds: Holds) {
         match value {
@@ -401,8 +415,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A rule that allows the tool answers for each part of a fixed command line that no rule names, and is what would
-    /// allow it: the same words in another directory may be another program.
+    /// A rule that allows the tool answers for each part of a fixed command line
+    /// that no rule names, and is what would allow it: the same words in another
+    /// directory may be another program.
     fn by_author(&self, reason: Reason) -> Reason {
         let is_fixed =
             self.request.is_fixed && *self.request.effective_class() == PermissionClass::BASH;
@@ -415,8 +430,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Such a call may run anything: only a rule for the tool, or `Bash` for every command, allows
-    /// it.
+    /// Such a call may run anything: only a rule for the tool, or `Bash` for every
+    /// command, allows it.
     fn bash_without_words(&mut self) {
         let any = self.index.any_command();
         let subject = self.tool();
@@ -431,8 +446,9 @@ impl<'a> Judge<'a> {
 
     /// Joins all reasons.
     ///
-    /// What was not read is asked where a rule that asks or denies could hold for it. Only else does a rule for the tool
-    /// answer for it, and only for what its author wrote; the reasons of [`narrow`](Self::narrow) no rule answers for.
+    /// What was not read is asked where a rule that asks or denies could hold for
+    /// it. Only else does a rule for the tool answer for it, and only for what its
+    /// author wrote; the reasons of [`narrow`](Self::narrow) no rule answers for.
     fn finish(mut self) -> Decision {
         let of_class = std::mem::take(&mut self.reasons);
         let mut res = std::mem::take(&mut self.firm);
@@ -459,8 +475,8 @@ enum Holds {
     Other,
 }
 
-/// What a parameter of this name holds, in any case of letters, also as a part of a longer name: `shell_command`, `cmdline`,
-/// `runArgs`.
+/// What a parameter of this name holds, in any case of letters, also as a part of a
+/// longer name: `shell_command`, `cmdline`, `runArgs`.
 #[cfg(feature = "bash")]
 fn holds(name: &str) -> Holds {
     // `description` holds `script`.
@@ -480,7 +496,8 @@ fn holds(name: &str) -> Holds {
     res
 }
 
-/// The words of a name, in small letters: of `shell_command`, `run-args` and `runArgs`.
+/// The words of a name, in small letters: of `shell_command`, `run-args` and
+/// `runArgs`.
 #[cfg(feature = "bash")]
 fn words_of_name(name: &str) -> Vec<String> {
     let mut res = vec![String::new()];

@@ -1,12 +1,14 @@
 //! Places that are protected by themselves.
 //!
-//! Two kinds: where keys are kept, which tools are refused, and where a changed file changes which
-//! programs run, which is asked. A rule that allows opens such a place only if its plain part names
-//! it: `Read(~/.ssh/config)` does, `Read(**)` does not.
+//! Two kinds: where keys are kept, which tools are refused, and where a changed
+//! file changes which programs run, which is asked. A rule that allows opens such a
+//! place only if its plain part names it: `Read(~/.ssh/config)` does, `Read(**)`
+//! does not.
 //!
-//! The lists are short and not complete: they hold what a rule such as `Edit(~/**)` would open by
-//! mistake. Names that are protected anywhere are compared without regard to ASCII case, because
-//! some file systems do so; absolute places and those of a home directory are compared as they are.
+//! The lists are short and not complete: they hold what a rule such as `Edit(~/**)`
+//! would open by mistake. Names that are protected anywhere are compared without
+//! regard to ASCII case, because some file systems do so; absolute places and those
+//! of a home directory are compared as they are.
 
 use flyto_tools::Access;
 
@@ -39,7 +41,8 @@ pub(crate) const KEYS: &[(&str, &[&str])] = &[
     ("/etc/sudoers", &["etc", "sudoers"]),
 ];
 
-/// Directories of the system, as [hier(7)] has them, that are not for tools to write to.
+/// Directories of the system, as [hier(7)] has them, that are not for tools to
+/// write to.
 ///
 /// [hier(7)]: https://man7.org/linux/man-pages/man7/hier.7.html
 ///
@@ -84,7 +87,8 @@ const PROJECT: &[(&str, &[&str])] = &[(".git", &[".git"]), (".flyto", &[".flyto"
 
 /// The strongest protection of an absolute path.
 ///
-/// Keys go before kernel interfaces, and those before places that only writing is asked for.
+/// Keys go before kernel interfaces, and those before places that only writing is
+/// asked for.
 pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Option<Protected> {
     let writes = access != Access::Read;
     let with = |verdict, (place, parts): &(&'static str, &'static [&'static str])| Protected {
@@ -118,8 +122,8 @@ pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Opti
 
 /// Whether a word that may be a path, as far as it is known, leads to keys.
 ///
-/// A word is split at `/`, `=`, `:` and `@`, as paths stand in options, in `host:path` and in
-/// `user@host`.
+/// A word is split at `/`, `=`, `:` and `@`, as paths stand in options, in
+/// `host:path` and in `user@host`.
 pub(crate) fn may_touch_keys(word: &str) -> bool {
     // Most words have neither a dot, with which the names of keys begin, nor two slashes, as places have.
     if !word.bytes().any(|it| it == b'.') && word.bytes().filter(|it| *it == b'/').count() < 2 {

@@ -1,7 +1,8 @@
 //! Words of commands that name a path which is known only when the line runs.
 //!
-//! A word with `*`, `?` and `[…]` is compared part by part with what rules name, so that `ls *.rs` reaches no hidden file. The
-//! names that it stands for are listed too, since one of them may be a link.
+//! A word with `*`, `?` and `[…]` is compared part by part with what rules name, so
+//! that `ls *.rs` reaches no hidden file. The names that it stands for are listed
+//! too, since one of them may be a link.
 
 use std::{fs, io};
 
@@ -13,7 +14,8 @@ use crate::{
     rules::{Narrows, paths::below},
 };
 
-/// Most names in directories that one decision looks at for wildcards. A wildcard beyond it is asked.
+/// Most names in directories that one decision looks at for wildcards. A wildcard
+/// beyond it is asked.
 pub(super) const MAX_ENTRIES: usize = 16 * 1024;
 
 /// A file that a wildcard stands for.
@@ -25,7 +27,8 @@ pub(super) struct Match {
 }
 
 impl Judge<'_> {
-    /// A path with wildcards: rules that ask or deny, and may name what it stands for, are asked; whether it may lead to keys.
+    /// A path with wildcards: rules that ask or deny, and may name what it stands
+    /// for, are asked; whether it may lead to keys.
     pub(super) fn narrow_glob(&mut self, text: &str) -> bool {
         let n_leading = text.find(['*', '?', '[']).unwrap_or(text.len());
         let n_dir = text[..n_leading].rfind('/').map_or(0, |it| it + 1);
@@ -68,8 +71,9 @@ impl Judge<'_> {
 
     /// Whether a word that may be any text behind its start may lead to keys.
     ///
-    /// A word without a directory that is known, such as `$x`, is left alone: the value that the line gives to a variable is
-    /// looked up by itself. `moved` says that relative paths start anywhere.
+    /// A word without a directory that is known, such as `$x`, is left alone: the
+    /// value that the line gives to a variable is looked up by itself. `moved` says
+    /// that relative paths start anywhere.
     pub(super) fn may_reach_keys(&self, word: &Word, moved: bool) -> bool {
         let value = |text: &str| text.split_once('=').map_or(0, |(name, _)| name.len() + 1);
         let n_option = value(word.leading());
@@ -107,7 +111,8 @@ impl Judge<'_> {
 
     /// Rules that may name what these parts stand for.
     ///
-    /// A pattern that is found anywhere is left out only where it is a plain name that no part fits.
+    /// A pattern that is found anywhere is left out only where it is a plain name
+    /// that no part fits.
     fn narrow_parts(&mut self, parts: &[&str], path: &str) {
         let index = self.index;
         if !index.paths.narrows() || !self.spend(index.paths.len()) {
@@ -138,7 +143,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The files that a path with wildcards stands for now; `None` where they cannot be listed.
+    /// The files that a path with wildcards stands for now; `None` where they
+    /// cannot be listed.
     pub(super) fn matches(&mut self, text: &str) -> Option<Vec<Match>> {
         let n_leading = text.find(['*', '?', '[']).unwrap_or(text.len());
         let n_dir = text[..n_leading].rfind('/').map_or(0, |it| it + 1);
@@ -166,7 +172,8 @@ impl Judge<'_> {
         Some(found.into_iter().map(|(_, it)| it).collect())
     }
 
-    /// Names in a directory that fit a part of a path, and whether each leads elsewhere.
+    /// Names in a directory that fit a part of a path, and whether each leads
+    /// elsewhere.
     fn names(&mut self, dir: &str, part: &str) -> Option<Vec<(String, bool)>> {
         self.entries = self.entries.checked_sub(1)?;
         if !is_wild(part) {
@@ -222,10 +229,11 @@ fn names_key(may_be: impl Fn(&str) -> bool) -> bool {
     KEYS.iter().any(|(place, _)| !place.starts_with('/') && may_be(place))
 }
 
-/// Whether a word of which any part may be unknown holds the start of a name of keys.
+/// Whether a word of which any part may be unknown holds the start of a name of
+/// keys.
 ///
-/// `partial` is the name that its known text ends in. Each case of a brace is looked at, and one
-/// that is absolute may be any place.
+/// `partial` is the name that its known text ends in. Each case of a brace is
+/// looked at, and one that is absolute may be any place.
 fn hides_key(text: &str, partial: &str) -> bool {
     let starts_key = |it: &str| {
         let it = it.to_ascii_lowercase();
@@ -241,8 +249,9 @@ fn hides_key(text: &str, partial: &str) -> bool {
 
 /// Whether a name fits a part of a glob, without regard to ASCII case.
 ///
-/// A star and what follows a bracket fit anything; a hidden name needs its dot spelled out, since
-/// an option of the shell that changes this is asked. The work is the product of both lengths.
+/// A star and what follows a bracket fit anything; a hidden name needs its dot
+/// spelled out, since an option of the shell that changes this is asked. The work
+/// is the product of both lengths.
 fn fits(part: &str, name: &str) -> bool {
     if name.starts_with('.') && !part.starts_with('.') {
         return false;

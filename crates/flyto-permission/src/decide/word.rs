@@ -1,8 +1,10 @@
 //! Words of commands, as paths and addresses.
 //!
-//! A word may be a path or an address for any program, so rules for files and hosts that ask or deny are compared with each
-//! text that it may become ([`Known`]), from each directory that the line may be in. What can be listed is compared one by
-//! one; the rest is asked, unless the program is known to open no file and to connect to nothing:
+//! A word may be a path or an address for any program, so rules for files and hosts
+//! that ask or deny are compared with each text that it may become ([`Known`]),
+//! from each directory that the line may be in. What can be listed is compared one
+//! by one; the rest is asked, unless the program is known to open no file and to
+//! connect to nothing:
 //!
 //! | word | verdict where such a rule stands |
 //! | --- | --- |
@@ -69,7 +71,8 @@ impl<'a> Judge<'a> {
         Places { known, directories }
     }
 
-    /// Rules for files and hosts that ask or deny, for each word of a command; whether one leads to keys, which is a danger.
+    /// Rules for files and hosts that ask or deny, for each word of a command;
+    /// whether one leads to keys, which is a danger.
     pub(super) fn narrow_path_words(&mut self, command: &Command, places: &Places<'_>) -> bool {
         let base = base(command, places);
         let mut found = Found::default();
@@ -166,7 +169,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A word with wildcards: what it may stand for, as a path; the names of files that fit, as addresses.
+    /// A word with wildcards: what it may stand for, as a path; the names of files
+    /// that fit, as addresses.
     fn narrow_glob_word(&mut self, case: &Case, base: &Base<'_>, found: &mut Found) {
         self.narrow_text_word(&case.text, true, base, found);
         if !self.index.narrows.hosts || base.command.connects_to_nothing() {
@@ -179,7 +183,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Each part of a known text that may be a path. `is_glob` says that the shell reads wildcards in it.
+    /// Each part of a known text that may be a path. `is_glob` says that the shell
+    /// reads wildcards in it.
     fn narrow_text_word(&mut self, text: &str, is_glob: bool, base: &Base<'_>, found: &mut Found) {
         let has_parts =
             text.starts_with('-') || text.bytes().any(|it| is_separator(char::from(it)));
@@ -250,8 +255,8 @@ impl<'a> Judge<'a> {
 
     /// A path that a word may name: whether it leads to keys.
     ///
-    /// Each is looked up once per decision. `written` is what stands in the line; `is_certain` is false where the word may
-    /// name another path.
+    /// Each is looked up once per decision. `written` is what stands in the line;
+    /// `is_certain` is false where the word may name another path.
     pub(super) fn narrow_path(&mut self, path: &str, written: &str, is_certain: bool) -> bool {
         let narrows = self.index.paths.narrows();
         if let Some(leads_to_keys) = self.seen[usize::from(is_certain)].get(path) {
@@ -283,7 +288,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Directories in which a command may look its words up: those of the line, and those that its options name.
+/// Directories in which a command may look its words up: those of the line, and
+/// those that its options name.
 fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
     let options = directory_options(command);
     let is_fixed = !command.moved;
@@ -310,7 +316,8 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
     Base { command, is_fixed, others: Some(others) }
 }
 
-/// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None` where one is not known, or they are many.
+/// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None`
+/// where one is not known, or they are many.
 fn directory_options(command: &Command) -> Option<Vec<&str>> {
     let mut res = Vec::new();
     let mut words = command.words.iter().skip(command.innermost() + 1).peekable();

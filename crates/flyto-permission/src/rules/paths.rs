@@ -1,11 +1,13 @@
 //! Rules for files, found by the directories that their patterns start with.
 //!
-//! `/srv/data/**` is filed under `srv/data`, so a path looks up each of its own directories and tries
-//! only the patterns it finds there. A pattern such as `*.pem` has no directory: those are tried one by one.
+//! `/srv/data/**` is filed under `srv/data`, so a path looks up each of its own
+//! directories and tries only the patterns it finds there. A pattern such as
+//! `*.pem` has no directory: those are tried one by one.
 //!
-//! An index cannot miss: each pattern is filed once, and a path looks under every directory of its
-//! own, under each of its names, and at all patterns without either. Whether a pattern fits is
-//! decided by [`Glob::matches`](crate::glob::Glob::matches) alone.
+//! An index cannot miss: each pattern is filed once, and a path looks under every
+//! directory of its own, under each of its names, and at all patterns without
+//! either. Whether a pattern fits is decided by
+//! [`Glob::matches`](crate::glob::Glob::matches) alone.
 
 use std::collections::HashMap;
 
@@ -26,8 +28,8 @@ pub(crate) struct PathIndex {
     n_narrowing: usize,
 }
 
-/// A pattern with the place of its rule in [`Index`]. `writes` is true for `Edit` and `Write`,
-/// `narrows` for a rule that asks or denies.
+/// A pattern with the place of its rule in [`Index`]. `writes` is true for `Edit`
+/// and `Write`, `narrows` for a rule that asks or denies.
 #[derive(Debug)]
 struct PathRule {
     rule: u32,
@@ -38,8 +40,8 @@ struct PathRule {
 
 /// Directories that patterns start at.
 ///
-/// All absolute. A directory that is not known is left out, and patterns that start there match
-/// nothing.
+/// All absolute. A directory that is not known is left out, and patterns that start
+/// there match nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anchors<'a> {
     pub(crate) home: Option<&'a str>,
@@ -95,10 +97,12 @@ impl PathIndex {
         hits.narrowing()
     }
 
-    /// Adds the rules that name an absolute path to `hits`, those that `wanted` lets through.
+    /// Adds the rules that name an absolute path to `hits`, those that `wanted`
+    /// lets through.
     ///
-    /// `writes` says which of both kinds of rules is meant. A rule that narrows covers also what
-    /// lies below what it names. `wanted` is given the pattern, and whether it narrows.
+    /// `writes` says which of both kinds of rules is meant. A rule that narrows
+    /// covers also what lies below what it names. `wanted` is given the pattern,
+    /// and whether it narrows.
     pub(crate) fn find<'a>(
         &self,
         index: &'a Index,

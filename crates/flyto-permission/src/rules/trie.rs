@@ -1,18 +1,21 @@
 //! Rules for commands, as a tree of words.
 //!
-//! Each node is a list of words that some rule begins with. [`Trie::find`] goes down one node for
-//! each word of the command, so thousands of rules cost no more than a few. A word that is not known
-//! ends it, and whatever rule that narrows lies below may apply then.
+//! Each node is a list of words that some rule begins with. [`Trie::find`] goes
+//! down one node for each word of the command, so thousands of rules cost no more
+//! than a few. A word that is not known ends it, and whatever rule that narrows
+//! lies below may apply then.
 //!
-//! [`Trie::find_spread`] is for rules that narrow, and lets options stand between their words:
+//! [`Trie::find_spread`] is for rules that narrow, and lets options stand between
+//! their words:
 //!
 //! - A word that starts with `-` or `+` is an option, and is skipped.
 //! - The one word behind an option of the form `-x` or `--name` may be its value: it is skipped, and
 //!   it is compared as well.
 //! - A word of the rule that starts with `-` may stand anywhere behind the words before it.
 //!
-//! Which options take a value is known of no program, so more is found than the program would do
-//! (`git --paginate log push` is found by `git push:*`), and never less.
+//! Which options take a value is known of no program, so more is found than the
+//! program would do (`git --paginate log push` is found by `git push:*`), and never
+//! less.
 
 use std::collections::HashMap;
 
@@ -33,8 +36,8 @@ struct Node {
     prefix: Slot,
     /// Rules that end here.
     exact: Slot,
-    /// A rule below that asks or denies, the strongest first.
-    /// Here or further down, as a place in [`Index`].
+    /// A rule below that asks or denies, the strongest first. Here or further down,
+    /// as a place in [`Index`].
     narrowing: Option<u32>,
     /// A child that starts with `-` leads to a rule that asks or denies.
     narrows_options: bool,
@@ -67,7 +70,8 @@ impl Argument<'_> {
         self.splits || (text.starts_with(self.leading) && text.ends_with(self.trailing))
     }
 
-    /// Whether the word behind it may be its value: `-C` and `--git-dir`, not `--git-dir=x`.
+    /// Whether the word behind it may be its value: `-C` and `--git-dir`, not
+    /// `--git-dir=x`.
     fn may_take_value(&self) -> bool {
         match self.text {
             Some(text) => text.starts_with('-') && text != "--" && !text.contains('='),
@@ -101,8 +105,8 @@ pub(crate) struct Matched<'a> {
 }
 
 impl Trie {
-    /// `at` is the place of the rule in `rules`. A rule of more words makes a node for each that is
-    /// new.
+    /// `at` is the place of the rule in `rules`. A rule of more words makes a node
+    /// for each that is new.
     pub(super) fn add(&mut self, rules: &[Rule], at: u32, words: &[String], is_prefix: bool) {
         if self.nodes.is_empty() {
             self.nodes.push(Node::default());
@@ -186,11 +190,13 @@ impl Trie {
         self.nodes[*child].narrowing.map(|_| *child)
     }
 
-    /// Rules of the form `words:*` that ask or deny, with options between their words.
+    /// Rules of the form `words:*` that ask or deny, with options between their
+    /// words.
     ///
-    /// `names` are the ways to write the program, `rest` are the words behind it. Only
-    /// [`Hits::narrowing`] and [`Matched::possible`] are filled in. `n_steps` counts down by the
-    /// nodes that are looked at; at none left, what was not looked at is possible.
+    /// `names` are the ways to write the program, `rest` are the words behind it.
+    /// Only [`Hits::narrowing`] and [`Matched::possible`] are filled in. `n_steps`
+    /// counts down by the nodes that are looked at; at none left, what was not
+    /// looked at is possible.
     pub(super) fn find_spread<'a, 'w>(
         &'a self,
         index: &'a Index,
@@ -251,7 +257,8 @@ impl Trie {
         res
     }
 
-    /// Whether a word that is not known may be the next word of a rule that narrows.
+    /// Whether a word that is not known may be the next word of a rule that
+    /// narrows.
     fn may_go_on(&self, reached: Reached, word: Argument<'_>, n_steps: &mut usize) -> bool {
         let node = &self.nodes[reached.node];
         if !reached.is_near && !word.may_be_option() {

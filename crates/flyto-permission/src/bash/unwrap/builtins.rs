@@ -1,8 +1,9 @@
-//! Commands of the shell itself that change what later commands run, or that evaluate their words.
+//! Commands of the shell itself that change what later commands run, or that
+//! evaluate their words.
 //!
-//! A shell's own commands run no program, yet `alias ls=rm` or `export PATH=…` changes what the
-//! next line does. What evaluates words is unclear; what sets a variable names it in
-//! [`Command::risky`] unless it is known to be harmless.
+//! A shell's own commands run no program, yet `alias ls=rm` or `export PATH=…`
+//! changes what the next line does. What evaluates words is unclear; what sets a
+//! variable names it in [`Command::risky`] unless it is known to be harmless.
 
 use super::super::{
     Command, Word,
@@ -14,9 +15,11 @@ pub(super) const EVALUATES: &str =
     "a command of the shell that evaluates its words or changes what runs";
 const SETS_UNKNOWN: &str = "which variable is set is known only when it runs";
 
-/// Looks at a command that runs no other program. Variables it sets are added to `command.risky`.
+/// Looks at a command that runs no other program. Variables it sets are added to
+/// `command.risky`.
 ///
-/// `start` is the place of the name in the words. Programs that are not listed pass.
+/// `start` is the place of the name in the words. Programs that are not listed
+/// pass.
 pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(), &'static str> {
     let words = command.words_from(start).get(1..).unwrap_or_default();
     match name {
@@ -99,10 +102,12 @@ fn set(words: &[Word]) -> bool {
     true
 }
 
-/// Whether `test` may look at a variable by its name, which evaluates the subscript of an element.
+/// Whether `test` may look at a variable by its name, which evaluates the subscript
+/// of an element.
 ///
-/// That is `-v` or `-R` before a name. A word that is not known may be that operator, where the next
-/// one may hold a subscript; one that may split may be both.
+/// That is `-v` or `-R` before a name. A word that is not known may be that
+/// operator, where the next one may hold a subscript; one that may split may be
+/// both.
 fn tests_variable(words: &[Word]) -> bool {
     let has_subscript = |it: &Word| it.literal().is_none_or(|it| it.contains('['));
     words.iter().enumerate().any(|(i, word)| match word.literal() {

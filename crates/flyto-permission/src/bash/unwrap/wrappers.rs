@@ -1,9 +1,10 @@
 //! Which programs run the program in their arguments, and where it stands there.
 //!
-//! The options are those of the manual pages of GNU coreutils, findutils, util-linux, sudo,
-//! OpenSSH, D-Bus, systemd, numactl and expect. An option that is not listed makes the line unclear,
-//! so a gap in a list costs a question and allows nothing. A wrapper that is missing here is a
-//! program like any other: a rule that denies what it runs is asked, by the words of the command.
+//! The options are those of the manual pages of GNU coreutils, findutils,
+//! util-linux, sudo, OpenSSH, D-Bus, systemd, numactl and expect. An option that is
+//! not listed makes the line unclear, so a gap in a list costs a question and
+//! allows nothing. A wrapper that is missing here is a program like any other: a
+//! rule that denies what it runs is asked, by the words of the command.
 
 use super::super::{Word, moves::Move};
 
@@ -17,8 +18,8 @@ pub(super) struct Wrapper {
     values: &'static str,
     /// Names of long options without a value, and without `--`.
     long_flags: &'static [&'static str],
-    /// Names of long options with one, as `--name=value` or in the next word. Abbreviations are not
-    /// read.
+    /// Names of long options with one, as `--name=value` or in the next word.
+    /// Abbreviations are not read.
     long_values: &'static [&'static str],
     /// Words between the options and the program.
     n_positional: usize,
@@ -187,8 +188,8 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// The wrapper of that name. `command -v` only tells where a program is.
 ///
-/// `words` begin with the wrapper itself. A program of the same name elsewhere is the same to this
-/// function; the caller looks at the path.
+/// `words` begin with the wrapper itself. A program of the same name elsewhere is
+/// the same to this function; the caller looks at the path.
 pub(super) fn named(name: &str, words: &[Word]) -> Option<&'static Wrapper> {
     let asks_only =
         name == "command" && matches!(words.get(1).and_then(Word::literal), Some("-v" | "-V"));
@@ -201,8 +202,8 @@ pub(super) fn named(name: &str, words: &[Word]) -> Option<&'static Wrapper> {
 
 /// What the options of a wrapper came to.
 pub(super) struct Options {
-    /// Words up to the program.
-    /// The wrapper itself and its options; never more than there are words.
+    /// Words up to the program. The wrapper itself and its options; never more than
+    /// there are words.
     pub(super) n_words: usize,
     /// The directory that the program runs in, where it is another one.
     pub(super) moves: Vec<Move>,
@@ -229,8 +230,8 @@ impl Wrapper {
     ///
     /// # Errors
     ///
-    /// An option that is not listed, a word that is not known, or a value that is missing: the
-    /// command is then unclear.
+    /// An option that is not listed, a word that is not known, or a value that is
+    /// missing: the command is then unclear.
     pub(super) fn options(&self, words: &[Word]) -> Result<Options, &'static str> {
         const UNREAD: &str = "an option that is not read, of a program that runs another";
         if self.unread {
