@@ -1,13 +1,31 @@
 //! `${NAME}` in declared values: strict, in one pass, never on input from a model.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     fmt,
     sync::Arc,
 };
 
 use crate::Environment;
+
+/// The most bytes that one expanded value has: 131,071.
+///
+/// The system takes no longer string into an environment (`MAX_ARG_STRLEN`, execve(2)), so a longer value
+/// would start nothing; expansion stops there, whatever a value refers to.
+pub const MAX_VALUE_BYTES: usize = 131_071;
+
+/// The most bytes that all expanded values of one [`Declared`] have together, names counted: 6 MiB.
+///
+/// More does not fit beside the arguments of any program (three quarters of `_STK_LIM`, execve(2)).
+pub const MAX_VALUES_BYTES: usize = 6 * 1024 * 1024;
+
+/// How many names a message lists before it counts the rest.
+const MAX_LISTED: usize = 10;
+
+/// How many characters of one name a message shows.
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// A declared value, parsed once when it is loaded.
 ///
@@ -22,14 +40,14 @@ use crate::Environment;
 /// a variable holds is not expanded again.
 ///
 /// ```
-/// use flyto_execenv::{Environment, Template};
+/// use flyto_execenv::{Environment, Template, ValueError};
 ///
 /// let host: Environment = [("HOME", "/home/ada")].into_iter().collect();
 /// let cache = Template::parse("${HOME}/.cache/${TOOL:-default}")?;
 /// assert_eq!(cache.expand(&host), Ok("/home/ada/.cache/default".into()));
 ///
 /// let key = Template::parse("$API_KEY")?;
-/// assert_eq!(key.expand(&host), Err(vec!["API_KEY".to_owned()]));
+/// assert_eq!(key.expand(&host), Err(ValueError::Missing(vec!["API_KEY".to_owned()])));
 /// # Ok::<(), flyto_execenv::TemplateError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -131,27 +149,68 @@ impl Template {
         })
     }
 
+    /// The variables without which the value cannot be made: unset in `host`, and without a default.
+    ///
+    /// In order of their names, each once. Makes no value.
+    #[must_use]
+    pub fn missing(&self, host: &Environment) -> BTreeSet<&str> {
+        let mut res = BTreeSet::new();
+        for part in self.parts() {
+            if let Part::Variable { name, default: None } = part
+                && !res.contains(name)
+                && host.get(name).is_none()
+            {
+                res.insert(name);
+            }
+        }
+        res
+    }
+
     /// The value under `host`.
     ///
     /// # Errors
     ///
-    /// Every variable that is unset and has no default.
-    pub fn expand(&self, host: &Environment) -> Result<OsString, Vec<String>> {
+    /// Variables are unset and have no default, or the value passes [`MAX_VALUE_BYTES`]; expansion stops there.
+    pub fn expand(&self, host: &Environment) -> Result<OsString, ValueError> {
         let mut res = OsString::new();
-        let mut missing = Vec::new();
         for part in self.parts() {
-            match part {
-                Part::Literal(text) => res.push(text),
+            let piece = match part {
+                Part::Literal(text) => OsStr::new(text),
                 Part::Variable { name, default } => match (host.get(name), default) {
-                    (Some(value), Some(default)) if value.is_empty() => res.push(default),
-                    (Some(value), _) => res.push(value),
-                    (None, Some(default)) => res.push(default),
-                    (None, None) => missing.push(name.to_owned()),
+                    (Some(value), Some(default)) if value.is_empty() => OsStr::new(default),
+                    (Some(value), _) => value,
+                    (None, Some(default)) => OsStr::new(default),
+                    (None, None) => return Err(self.unfilled(host)),
                 },
+            };
+            if res.len() + piece.len() > MAX_VALUE_BYTES {
+                return Err(self.unfilled(host));
             }
+            res.push(piece);
         }
-        if missing.is_empty() { Ok(res) } else { Err(missing) }
+        Ok(res)
     }
+
+    /// Why there is no value: a missing variable counts more than the length, which depends on it.
+    fn unfilled(&self, host: &Environment) -> ValueError {
+        let missing = self.missing(host);
+        if missing.is_empty() {
+            return ValueError::TooLong;
+        }
+        ValueError::Missing(missing.into_iter().map(ToOwned::to_owned).collect())
+    }
+}
+
+/// Why a value could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Variables that are unset and have no default, in order of their names, each once.
+    #[error("not set: {}", Listed(.0.iter().map(String::as_str)))]
+    Missing(Vec<String>),
+    /// The value passes [`MAX_VALUE_BYTES`].
+    #[error("value too long: {MAX_VALUE_BYTES} bytes are the most")]
+    TooLong,
 }
 
 /// The parts of a value, up to the first that cannot be read.
@@ -290,55 +349,166 @@ impl Declared {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
+    /// The variables that the values refer to, in order of their names, each once.
+    #[must_use]
+    pub fn variables(&self) -> BTreeSet<&str> {
+        self.iter().flat_map(|(_, template)| template.variables()).collect()
+    }
+
+    /// The variables without which not every value can be made, each with the names that use it.
+    ///
+    /// Makes no value.
+    ///
+    /// ```
+    /// use flyto_execenv::{Declared, Environment, Template};
+    ///
+    /// let declared: Declared = [("KEY", Template::parse("$TOKEN")?)].into_iter().collect();
+    /// let missing = declared.missing(&Environment::new());
+    /// assert_eq!(missing.to_string(), "variable not set: TOKEN (used in KEY)");
+    /// # Ok::<(), flyto_execenv::TemplateError>(())
+    /// ```
+    #[must_use]
+    pub fn missing(&self, host: &Environment) -> MissingVariables {
+        MissingVariables::of(self.iter(), host)
+    }
+
     /// Every value under `host`.
     ///
     /// # Errors
     ///
-    /// All variables that are unset and have no default, each with the names that use it. An unset
+    /// All variables that are unset and have no default; where there are none, the first value that
+    /// passes [`MAX_VALUE_BYTES`] by itself or [`MAX_VALUES_BYTES`] with those before it. An unset
     /// variable never becomes an empty string.
-    pub fn expand(
-        &self,
-        host: &Environment,
-    ) -> Result<Vec<(OsString, OsString)>, MissingVariables> {
+    pub fn expand(&self, host: &Environment) -> Result<Vec<(OsString, OsString)>, ExpandError> {
         let mut res = Vec::with_capacity(self.0.len());
-        let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut n_bytes = 0;
         for (name, template) in &*self.0 {
-            match template.expand(host) {
-                Ok(value) => res.push((OsStr::new(&**name).to_owned(), value)),
-                Err(names) => {
-                    for it in names {
-                        let used_in = missing.entry(it).or_default();
-                        if used_in.last().is_none_or(|last| **last != **name) {
-                            used_in.push(name.to_string());
-                        }
-                    }
+            let value = template.expand(host).ok();
+            n_bytes += name.len() + value.as_ref().map_or(0, |it| it.len());
+            match value {
+                Some(value) if n_bytes <= MAX_VALUES_BYTES => {
+                    res.push((OsStr::new(&**name).to_owned(), value));
+                }
+                value => {
+                    let missing = self.missing(host);
+                    let name = name.to_string();
+                    return Err(match value {
+                        _ if !missing.missing.is_empty() => ExpandError::Missing(missing),
+                        None => ExpandError::ValueTooLong { name },
+                        Some(_) => ExpandError::TooLongTogether { name },
+                    });
                 }
             }
         }
-        if missing.is_empty() { Ok(res) } else { Err(MissingVariables { missing }) }
+        Ok(res)
     }
 }
 
+/// Why declared values could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExpandError {
+    /// Variables are unset and have no default.
+    #[error(transparent)]
+    Missing(MissingVariables),
+    /// One value passes [`MAX_VALUE_BYTES`].
+    #[error("value too long: {} would have more than {MAX_VALUE_BYTES} bytes", shortened(.name))]
+    ValueTooLong {
+        /// The declared variable.
+        name: String,
+    },
+    /// The values pass [`MAX_VALUES_BYTES`] together.
+    #[error(
+        "values too long: up to {} they would have more than {MAX_VALUES_BYTES} bytes together",
+        shortened(.name)
+    )]
+    TooLongTogether {
+        /// The declared variable, in order of the names, with which they do.
+        name: String,
+    },
+}
+
 /// Variables that declared values need and the host does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The text lists ten of them, and counts the rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingVariables {
     /// Each missing variable with the declared names that use it.
     pub missing: BTreeMap<String, Vec<String>>,
 }
 
+impl MissingVariables {
+    /// Those without which `values`, each with its name, cannot be made under `host`.
+    ///
+    /// A name that stands in several values running is listed once as their user.
+    pub fn of<'a>(
+        values: impl IntoIterator<Item = (&'a str, &'a Template)>,
+        host: &Environment,
+    ) -> Self {
+        let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (user, template) in values {
+            for name in template.missing(host) {
+                let used_in = match missing.get_mut(name) {
+                    Some(it) => it,
+                    None => missing.entry(name.to_owned()).or_default(),
+                };
+                if used_in.last().is_none_or(|last| last != user) {
+                    used_in.push(user.to_owned());
+                }
+            }
+        }
+        Self { missing }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// The names with their users, as a message lists them: the first ten of each, and how many more.
+    pub fn listed(&self) -> impl fmt::Display {
+        let users = |it: &[String]| Listed(it.iter().map(String::as_str)).to_string();
+        let names = self.missing.iter().take(MAX_LISTED);
+        let names = names
+            .map(|(name, used_in)| format!("{} (used in {})", shortened(name), users(used_in)));
+        with_rest(&names.collect::<Vec<_>>(), self.missing.len())
+    }
+}
+
 impl fmt::Display for MissingVariables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.missing.len() == 1 { "variable" } else { "variables" };
-        write!(f, "{what} not set: ")?;
-        for (at, (name, used_in)) in self.missing.iter().enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{name} (used in {})", used_in.join(", "))?;
-        }
-        Ok(())
+        write!(f, "{what} not set: {}", self.listed())
     }
 }
 
 impl std::error::Error for MissingVariables {}
+
+/// Names as a message lists them: the first ten, and how many more there are.
+struct Listed<I>(I);
+
+impl<'a, I: ExactSizeIterator<Item = &'a str> + Clone> fmt::Display for Listed<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.clone().take(MAX_LISTED).map(shortened).collect();
+        f.write_str(&with_rest(&names, self.0.len()))
+    }
+}
+
+fn with_rest<T: std::borrow::Borrow<str>>(shown: &[T], n_all: usize) -> String {
+    match n_all - shown.len() {
+        0 => shown.join(", "),
+        n_more => format!("{} and {n_more} more", shown.join(", ")),
+    }
+}
+
+/// The beginning of a name that is very long.
+fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -365,7 +535,7 @@ mod tests {
         check("plain", expect![[r#"Ok("plain")"#]]);
         check("", expect![[r#"Ok("")"#]]);
         check("<${A}|$A>", expect![[r#"Ok("<1|1>")"#]]);
-        check("$A_B", expect![[r#"Err(["A_B"])"#]]);
+        check("$A_B", expect![[r#"Err(Missing(["A_B"]))"#]]);
         check("$A-B é$A", expect![[r#"Ok("1-B é1")"#]]);
         check("${EMPTY}", expect![[r#"Ok("")"#]]);
         check("${EMPTY:-d}${NONE:-d}${A:-d}", expect![[r#"Ok("dd1")"#]]);
@@ -374,7 +544,7 @@ mod tests {
         check("$$A $ $1 $", expect![[r#"Ok("$A $ $1 $")"#]]);
         check("$${A}", expect![[r#"Ok("${A}")"#]]);
         check("${NESTED}", expect![[r#"Ok("${A} $A")"#]]);
-        check("$X ${Y} $X", expect![[r#"Err(["X", "Y", "X"])"#]]);
+        check("$X ${Y} $X", expect![[r#"Err(Missing(["X", "Y"]))"#]]);
     }
 
     #[test]
@@ -423,6 +593,51 @@ mod tests {
         let err = declared.expand(&host()).expect_err("two are missing");
         expect!["variables not set: X (used in ONE, TWO), Y (used in ONE)"]
             .assert_eq(&err.to_string());
+    }
+
+    #[test]
+    fn a_long_list_of_missing_names_is_counted() {
+        let text: String = (0..100).map(|it| format!("${{N{it:03}}}")).collect();
+        let long = "L".repeat(10_000);
+        let mut declared = Declared::new();
+        for user in 0..100 {
+            declared.insert(format!("U{user:03}"), Template::parse(&text).expect("valid"));
+        }
+        declared.insert("LONG", Template::parse(&format!("${long}")).expect("valid"));
+        let err = declared.expand(&host()).expect_err("they are missing").to_string();
+        assert!(err.starts_with("variables not set: L"), "{err}");
+        assert!(err.ends_with("U009 and 90 more) and 91 more"), "{err}");
+        assert!(err.len() < 4000, "{}", err.len());
+    }
+
+    #[test]
+    fn expansion_stops_at_the_longest_value() {
+        let host: Environment =
+            [("BIG", "x".repeat(100_000)), ("E", String::new())].into_iter().collect();
+        let parsed = |text: &str| Template::parse(text).expect("valid");
+        let longest = parsed(&format!("${{BIG}}{}", "y".repeat(MAX_VALUE_BYTES - 100_000)));
+        assert_eq!(longest.expand(&host).expect("it fits").len(), MAX_VALUE_BYTES);
+        for text in [format!("${{BIG}}{}", "$BIG".repeat(60_000)), "z".repeat(MAX_VALUE_BYTES + 1)]
+        {
+            let template = parsed(&text);
+            assert_eq!(template.expand(&host), Err(ValueError::TooLong));
+            let declared: Declared = [("A", parsed("$E")), ("B", template)].into_iter().collect();
+            let err = ExpandError::ValueTooLong { name: "B".to_owned() };
+            assert_eq!(declared.expand(&host), Err(err));
+        }
+        // What is missing counts more: the length depends on it.
+        let both = parsed("$BIG$BIG$NONE");
+        assert_eq!(both.expand(&host), Err(ValueError::Missing(vec!["NONE".to_owned()])));
+    }
+
+    #[test]
+    fn expansion_stops_at_the_longest_environment() {
+        let host: Environment = [("BIG", "x".repeat(100_000))].into_iter().collect();
+        let big = Template::parse("$BIG").expect("valid");
+        let declared: Declared = (0..10_000).map(|it| (format!("V{it:04}"), big.clone())).collect();
+        // 62 values of 100,000 bytes and names of 5 have less than 6 MiB; the next is the first beyond.
+        let err = ExpandError::TooLongTogether { name: "V0062".to_owned() };
+        assert_eq!(declared.expand(&host), Err(err));
     }
 
     proptest! {

@@ -60,7 +60,10 @@ pub use crate::{
     drive::DRAIN_TIME,
     environment::{EnvPolicy, Environment},
     error::{ExecError, ExecErrorKind},
-    expand::{Declared, MissingVariables, Template, TemplateError},
+    expand::{
+        Declared, ExpandError, MAX_VALUE_BYTES, MAX_VALUES_BYTES, MissingVariables, Template,
+        TemplateError, ValueError,
+    },
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     host_pattern::{HostPattern, HostPatternError},

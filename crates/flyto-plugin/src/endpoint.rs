@@ -236,11 +236,7 @@ impl Resolver<'_> {
         match values {
             Ok(values) => Ok(values.into_iter().map(|it| it.1).collect()),
             Err(mut err) => {
-                for used_in in err.unset.missing.values_mut().chain(err.refused.values_mut()) {
-                    for it in used_in {
-                        *it = it.split_once(' ').map_or_else(String::new, |it| it.1.to_owned());
-                    }
-                }
+                err.relabel(|it| *it = it.split_once(' ').unwrap_or_default().1.to_owned());
                 Err(unresolved(&err))
             }
         }

@@ -12,7 +12,7 @@ use std::{
     path::Path,
 };
 
-use flyto_execenv::{Declared, EnvPolicy, Environment, MissingVariables};
+use flyto_execenv::{Declared, EnvPolicy, Environment, ExpandError, MissingVariables};
 
 /// The variable with the plugin's directory.
 ///
@@ -88,41 +88,62 @@ pub enum VariableOrigin {
     Declared,
 }
 
-/// Values that declared variables need and do not get.
-///
-/// A call then fails before anything starts. The two maps go from a name to the declared
-/// variables that use it, and share no name.
+/// Why declared variables have no values. A call then fails before anything starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unresolved {
-    /// Variables that the host does not have.
-    pub(crate) unset: MissingVariables,
-    /// Variables that the host has and the plugin was not granted.
-    pub(crate) refused: BTreeMap<String, Vec<String>>,
+pub(crate) enum Unresolved {
+    /// Values that they need and do not get. The two share no name.
+    Missing {
+        /// Variables that the host does not have.
+        unset: MissingVariables,
+        /// Variables that the host has and the plugin was not granted.
+        refused: MissingVariables,
+    },
+    /// A value, or all of them together, would be longer than the system takes.
+    TooLong(ExpandError),
 }
 
 impl Unresolved {
-    /// All names, for [`Failure::Environment`](flyto_tools::Failure::Environment).
+    /// How many names a failure lists: a record of it stays small.
+    const MAX_NAMES: usize = 100;
+
+    /// The names that are missing, for [`Failure::Environment`](flyto_tools::Failure::Environment); of very many the
+    /// first.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.unset.missing.keys().chain(self.refused.keys()).cloned().collect()
+        let Self::Missing { unset, refused } = self else { return Vec::new() };
+        let names = unset.missing.keys().chain(refused.missing.keys());
+        names.take(Self::MAX_NAMES).cloned().collect()
+    }
+
+    /// Changes what the declared values are called.
+    pub(crate) fn relabel(&mut self, label: impl Fn(&mut String)) {
+        match self {
+            Self::Missing { unset, refused } => {
+                let users = unset.missing.values_mut().chain(refused.missing.values_mut());
+                users.flatten().for_each(label);
+            }
+            Self::TooLong(
+                ExpandError::ValueTooLong { name } | ExpandError::TooLongTogether { name },
+            ) => label(name),
+            Self::TooLong(_) => {}
+        }
     }
 }
 
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let both = !self.unset.missing.is_empty() && !self.refused.is_empty();
-        if !self.unset.missing.is_empty() {
-            write!(f, "{}", self.unset)?;
+        let (unset, refused) = match self {
+            Self::Missing { unset, refused } => (unset, refused),
+            Self::TooLong(err) => return write!(f, "{err}"),
+        };
+        if !unset.is_empty() {
+            write!(f, "{unset}")?;
         }
-        if both {
+        if !unset.is_empty() && !refused.is_empty() {
             f.write_str("; ")?;
         }
-        for (at, (name, used_in)) in self.refused.iter().enumerate() {
-            match at {
-                0 if self.refused.len() == 1 => f.write_str("variable not granted: ")?,
-                0 => f.write_str("variables not granted: ")?,
-                _ => f.write_str(", ")?,
-            }
-            write!(f, "{name} (used in {})", used_in.join(", "))?;
+        if !refused.is_empty() {
+            let what = if refused.missing.len() == 1 { "variable" } else { "variables" };
+            write!(f, "{what} not granted: {}", refused.listed())?;
         }
         Ok(())
     }
@@ -146,7 +167,10 @@ impl Sources<'_> {
     ///
     /// Fails like [`build`](Self::build).
     pub(crate) fn values(&self) -> Result<Vec<(OsString, OsString)>, Unresolved> {
-        self.declared.expand(&self.readable()).map_err(|err| self.unresolved(err))
+        self.declared.expand(&self.readable()).map_err(|err| match err {
+            ExpandError::Missing(missing) => self.unresolved(missing),
+            err => Unresolved::TooLong(err),
+        })
     }
 
     /// The variables in order of their names, whether or not every value can be made.
@@ -166,9 +190,8 @@ impl Sources<'_> {
             res.insert(name, Variable { name: name.to_owned(), origin, reads });
         }
         for (name, template) in self.declared.iter() {
-            let mut reads: Vec<_> = template.variables().map(ToOwned::to_owned).collect();
-            reads.sort();
-            reads.dedup();
+            let reads: BTreeSet<_> = template.variables().collect();
+            let reads = reads.into_iter().map(ToOwned::to_owned).collect();
             let origin = VariableOrigin::Declared;
             res.insert(name, Variable { name: name.to_owned(), origin, reads });
         }
@@ -177,17 +200,15 @@ impl Sources<'_> {
 
     /// The variables of the host that declared values name and may not read.
     pub(crate) fn ungranted(&self) -> Vec<String> {
-        let named = self.declared.iter().flat_map(|(_, template)| template.variables());
-        let res: BTreeSet<_> = named.filter(|it| !is_own(it) && !self.may_read(it)).collect();
-        res.into_iter().map(ToOwned::to_owned).collect()
+        let named = self.declared.variables().into_iter();
+        named.filter(|it| !is_own(it) && !self.may_read(it)).map(ToOwned::to_owned).collect()
     }
 
     /// The variables that the host has and declared values may not read, so that a default stands in
     /// their place.
     pub(crate) fn defaulted(&self) -> Vec<String> {
-        let missing = self.declared.expand(&self.readable()).err();
-        let has_default =
-            |name: &String| !missing.as_ref().is_some_and(|it| it.missing.contains_key(name));
+        let missing = self.declared.missing(&self.readable()).missing;
+        let has_default = |name: &String| !missing.contains_key(name);
         let names = self.ungranted().into_iter();
         names.filter(|it| self.host.get(it).is_some()).filter(has_default).collect()
     }
@@ -197,8 +218,7 @@ impl Sources<'_> {
     /// A name that the host has and the plugin may not read is not among them: see
     /// [`ungranted`](Self::ungranted).
     pub(crate) fn unset(&self) -> Vec<String> {
-        let Err(missing) = self.declared.expand(&self.readable()) else { return Vec::new() };
-        let names = missing.missing.into_keys();
+        let names = self.declared.missing(&self.readable()).missing.into_keys();
         names.filter(|it| !is_own(it) && self.host.get(it).is_none()).collect()
     }
 
@@ -219,8 +239,9 @@ impl Sources<'_> {
     /// The host's [`PLUGIN_ROOT`] and [`PLUGIN_DATA`] are taken out first: a host that runs
     /// inside a plugin must not pass its own directories on.
     fn readable(&self) -> Environment {
-        let named = self.declared.iter().flat_map(|(_, template)| template.variables());
+        let named = self.declared.variables();
         let mut res: Environment = named
+            .into_iter()
             .filter(|name| self.may_read(name))
             .filter_map(|name| Some((name, self.host.get(name)?)))
             .collect();
@@ -244,7 +265,10 @@ impl Sources<'_> {
             .missing
             .into_iter()
             .partition(|(name, _)| !self.may_read(name) && self.host.get(name).is_some());
-        Unresolved { unset: MissingVariables { missing: unset }, refused }
+        Unresolved::Missing {
+            unset: MissingVariables { missing: unset },
+            refused: MissingVariables { missing: refused },
+        }
     }
 }
 

@@ -14,7 +14,11 @@ use crate::environment::Unresolved;
 /// Nothing was started.
 pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
     let text = format!("plugin tool {name:?}: resolve env failed: {err}");
-    ToolResult::failed(Failure::Environment { missing: err.names() }, text)
+    let failure = match err {
+        Unresolved::Missing { .. } => Failure::Environment { missing: err.names() },
+        Unresolved::TooLong(_) => Failure::NotStarted,
+    };
+    ToolResult::failed(failure, text)
 }
 
 /// The result of the tool `name` whose program was started and lost sight of.

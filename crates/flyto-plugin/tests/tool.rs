@@ -284,6 +284,20 @@ async fn a_variable_without_a_value_is_a_result() {
 }
 
 #[tokio::test]
+async fn a_value_that_no_environment_holds_starts_nothing() {
+    let host = Host::new();
+    let mut def = sh("echo started");
+    def.env.insert("A", Template::parse(&"${TOKEN}".repeat(60_000)).expect("valid"));
+    let res = host.call(def, "").await;
+    check(
+        &res,
+        expect![[r#"
+        not started: "plugin tool \"p:t\": resolve env failed: value too long: A would have more than 131071 bytes"
+    "#]],
+    );
+}
+
+#[tokio::test]
 async fn it_starts_in_the_plugins_directory_or_where_it_says() {
     let host = Host::new();
     fs::create_dir(host.dir.path().join("sub")).expect("created");

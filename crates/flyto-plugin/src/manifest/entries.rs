@@ -12,6 +12,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, 
 use super::{
     binary,
     def::{RefusedTool, ToolDef, ToolForm},
+    env::Budget,
     form::Execution,
     meant,
     place::Place,
@@ -123,10 +124,15 @@ pub(super) fn entries(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Entries {
+    let mut budget = Budget::of_tools();
     let mut read: Vec<_> = tools
         .items()
         .map(|at| {
             let form = ToolForm::of(at, execution);
+            if let Err(diag) = budget.spend(at) {
+                findings.push(diag);
+                return Entry { at, form, tool: None };
+            }
             let tool = tool::read(at, form, Standing::Entry, execution.binary(), place, findings);
             Entry { at, form, tool: tool.ok() }
         })

@@ -4,15 +4,21 @@
 //! are parsed here, and expanded before each start, against the variables that the tool may
 //! read.
 
-use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::BAD_VALUE, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
 
-use super::{literal::span_within, meant, servers::Dialect};
+use super::{field::check_system_text, literal::span_within, meant, servers::Dialect};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
     place::{about_key, moved},
 };
+
+/// How many variables and references the tools of a plugin declare together at most, and its servers: 10,000.
+const MAX_DECLARED: usize = 10_000;
+
+/// How many bytes the name of a variable has at most that a value refers to: 255.
+const MAX_NAME_BYTES: usize = 255;
 
 /// Whether the host itself sets the variable for every program of a plugin.
 ///
@@ -78,21 +84,79 @@ fn variable(
     text: &str,
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
-    check(env, name, at, text)?;
-    dialect.parse(text).map_err(|(start, err)| {
-        Box::new(bad_template(at, &format!("the value of {name}"), text, start, &err))
-    })
+    check(env, name, at)?;
+    parse(at, &format!("the value of {name}"), text, dialect)
+}
+
+/// A text with references.
+///
+/// `label` names the value in a message.
+pub(super) fn parse(
+    at: At<'_>,
+    label: &str,
+    text: &str,
+    dialect: Dialect,
+) -> Result<Template, Box<Diagnostic>> {
+    let parsed = dialect.parse(text);
+    let res = parsed.map_err(|(start, err)| bad_template(at, label, text, start, &err))?;
+    if let Some(name) = res.variables().find(|it| it.len() > MAX_NAME_BYTES) {
+        let n_bytes = name.len();
+        let what = format!(
+            "{label} refers to a variable whose name has {n_bytes} bytes, and {MAX_NAME_BYTES} are the most"
+        );
+        return Err(Box::new(at.error(codes::BAD_REFERENCE, what)));
+    }
+    Ok(res)
+}
+
+/// How many variables and references the tools of one plugin, or its servers, may still declare.
+///
+/// Each of them is read again for every call; without a bound a manifest of 16 MiB has millions.
+pub(super) struct Budget {
+    left: usize,
+    /// The keys of a tool or server whose texts are expanded.
+    keys: &'static [&'static str],
+}
+
+impl Budget {
+    pub(super) fn of_tools() -> Self {
+        Self { left: MAX_DECLARED, keys: &["env"] }
+    }
+
+    pub(super) fn of_servers() -> Self {
+        let keys = &["env", "headers", "args", "command", "cwd", "url"];
+        Self { left: MAX_DECLARED, keys }
+    }
+
+    /// Takes off what a tool or server declares: its variables, and each `$` in a value.
+    ///
+    /// # Errors
+    ///
+    /// More than is left. What stands behind it may still fit.
+    pub(super) fn spend(&mut self, owner: At<'_>) -> Result<(), Box<Diagnostic>> {
+        let n_dollars = |at: At<'_>| at.value().as_str().map_or(0, |it| it.matches('$').count());
+        let values = self.keys.iter().filter_map(|key| owner.member(key));
+        let n: usize = values
+            .map(|it| {
+                let members = it.members().map(|(_, it)| 1 + n_dollars(it));
+                n_dollars(it) + members.chain(it.items().map(n_dollars)).sum::<usize>()
+            })
+            .sum();
+        let Some(left) = self.left.checked_sub(n) else {
+            let what =
+                format!("with it, more than {MAX_DECLARED} variables and references are declared");
+            let diag = owner.error(BAD_VALUE, what);
+            return Err(Box::new(diag.with_help("put them into a file of the plugin")));
+        };
+        self.left = left;
+        Ok(())
+    }
 }
 
 /// Checks all of a variable but the references in its value.
 /// `env` is the object, `at` the place of the value. Servers of a file `mcp.json` are checked
 /// with it, too; in their values other references are text.
-pub(super) fn check(
-    env: At<'_>,
-    name: &str,
-    at: At<'_>,
-    text: &str,
-) -> Result<(), Box<Diagnostic>> {
+pub(super) fn check(env: At<'_>, name: &str, at: At<'_>) -> Result<(), Box<Diagnostic>> {
     if let Some(why) = name_fault(name) {
         let what = format!("the name {} of a variable {why}", quoted(name));
         let diag = about_key(env, name, codes::BAD_VARIABLE, what);
@@ -105,19 +169,13 @@ pub(super) fn check(
         let help = format!("use ${{{name}}} in the value of another variable, or read it as it is");
         return Err(Box::new(diag.with_help(help)));
     }
-    if let Some(nul) = text.find('\0') {
-        let what = format!("the value of {name} holds a NUL character");
-        let span = span_within(at, nul, nul + 1);
-        let diag = at.error(codes::NUL, what).with_help("remove it").with_suggestion(span, "");
-        return Err(Box::new(moved(diag, at, span)));
-    }
-    Ok(())
+    check_system_text(at, format_args!("the value of {name}"))
 }
 
 /// The finding that a reference in `label` cannot be read.
 /// The place is the reference alone. `${env:NAME}`, as editors write it, has `${NAME}` as
 /// suggestion.
-pub(super) fn bad_template(
+fn bad_template(
     at: At<'_>,
     label: &str,
     text: &str,

@@ -44,7 +44,7 @@ pub(super) fn non_blank(
 }
 
 /// Refuses a text that the system hands to no program: one with a NUL character, which no argument and no path can
-/// hold, and one that is longer than any argument ([`MAX_ARGUMENT_BYTES`]).
+/// hold, and one that is longer than any argument or variable ([`MAX_ARGUMENT_BYTES`]).
 /// `label` names the value in the message. A value that is no string passes.
 pub(crate) fn check_system_text(
     at: At<'_>,
@@ -58,7 +58,9 @@ pub(crate) fn check_system_text(
         );
         let diag = at
             .error(flyto_diagnostics::codes::BAD_VALUE, what)
-            .with_reason("the system bounds each argument of a program (execve(2))")
+            .with_reason(
+                "the system bounds each argument and each variable of a program (execve(2))",
+            )
             .with_help("put it into a file of the plugin");
         return Err(Box::new(diag));
     }

@@ -246,7 +246,7 @@ fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     let mut failed = None;
     let places = members.into_iter().zip(object.members());
     let variables = places.filter_map(|((name, text), (_, at))| {
-        let check = env::check(object, name, at, text);
+        let check = env::check(object, name, at);
         check.map_err(|it| failed = Some(reader.push(it))).ok()?;
         Some((name, own_only(text)))
     });

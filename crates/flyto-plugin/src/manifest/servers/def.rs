@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use flyto_execenv::{Declared, Environment, Template};
+use flyto_execenv::{Declared, Environment, MissingVariables, Template};
 
 use crate::environment::{PLUGIN_DATA, PLUGIN_ROOT};
 
@@ -136,21 +136,13 @@ impl ServerDef {
     /// Finds the variables that are not set, and says which value needs them.
     /// The plugin's own two variables count as set. Sets [`unset`](Self::unset), and returns the
     /// labels of the values by variable.
-    pub(super) fn look_up(&mut self, host: &Environment) -> BTreeMap<String, Vec<String>> {
+    pub(super) fn look_up(&mut self, host: &Environment) -> MissingVariables {
         let mut host = host.clone();
         for own in [PLUGIN_ROOT, PLUGIN_DATA] {
             host.set(own, "");
         }
-        let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (label, template) in self.templates() {
-            for name in template.expand(&host).err().into_iter().flatten() {
-                let used_in = missing.entry(name).or_default();
-                if !used_in.iter().any(|it| it == label) {
-                    used_in.push(label.to_owned());
-                }
-            }
-        }
-        self.unset = missing.keys().cloned().collect();
+        let missing = MissingVariables::of(self.templates(), &host);
+        self.unset = missing.missing.keys().cloned().collect();
         missing
     }
 }

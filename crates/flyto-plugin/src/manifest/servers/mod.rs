@@ -20,7 +20,11 @@ use flyto_execenv::{Environment, Template};
 
 use self::def::ServerDef;
 pub(crate) use self::dialect::Dialect;
-use super::{env, field::check_system_text, literal::span_within};
+use super::{
+    env::{self, Budget},
+    field::check_system_text,
+    literal::span_within,
+};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
@@ -58,6 +62,7 @@ fn read_all(
         *n_same.entry(name).or_default() += 1;
     }
     let mut res = Vec::new();
+    let mut budget = Budget::of_servers();
     for (name, value) in at.members() {
         if n_same[name] > 1 || check_name(at, name, findings).is_err() {
             continue;
@@ -67,6 +72,10 @@ fn read_all(
             let what = format!("the server {} must be an object, found {found}", quoted(name));
             let diag = value.error(flyto_diagnostics::codes::WRONG_TYPE, what);
             findings.push(diag.with_help("write `{\"command\": …, \"args\": […]}`"));
+            continue;
+        }
+        if let Err(diag) = budget.spend(value) {
+            findings.push(diag);
             continue;
         }
         res.extend(read(name, value, findings).ok().flatten());
@@ -104,18 +113,17 @@ fn report_unset(
     if missing.is_empty() {
         return;
     }
-    let list: Vec<_> = missing
-        .iter()
-        .map(|(name, used_in)| format!("{name} (used in {})", used_in.join(", ")))
-        .collect();
-    let noun = if list.len() == 1 { "a variable that is" } else { "variables that are" };
-    let what =
-        format!("the server {} needs {noun} not set: {}", quoted(&server.name), list.join(", "));
+    let noun = match missing.missing.len() {
+        1 => "a variable that is",
+        _ => "variables that are",
+    };
+    let list = missing.listed();
+    let what = format!("the server {} needs {noun} not set: {list}", quoted(&server.name));
     let diag = match depth {
         Depth::Quick => at.warning(codes::SERVER_UNSET, what),
         Depth::Full => at.error(codes::SERVER_UNSET, what),
     };
-    let other = OTHER_ROOTS.into_iter().find(|it| missing.contains_key(it.0));
+    let other = OTHER_ROOTS.into_iter().find(|it| missing.missing.contains_key(it.0));
     findings.push(diag.with_reason("it is not started without them").with_help(match other {
         Some((other, own)) => format!("write `${{{own}}}` in place of `${{{other}}}`"),
         None => "set them for the host, or write a default: `${NAME:-default}`".to_owned(),
@@ -131,8 +139,7 @@ fn template(
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
     check_system_text(at, label)?;
-    let parsed = dialect.parse(text);
-    parsed.map_err(|(start, err)| Box::new(env::bad_template(at, label, text, start, &err)))
+    env::parse(at, label, text, dialect)
 }
 
 /// A text that some programs read as a variable and that is taken literally here.
