@@ -124,7 +124,8 @@ impl Session {
                 why = &mut over => return given_up(why, self.shared.held_up_by(None), now),
             },
         };
-        let queued = self.shared.enqueue(tool, args, room, ctx.wants_progress());
+        let left = timeout.saturating_sub(began.elapsed());
+        let queued = self.shared.enqueue(left, tool, args, room, ctx.wants_progress());
         if queued.needs_task {
             worker::start(&self.shared);
         }

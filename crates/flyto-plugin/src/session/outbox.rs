@@ -133,7 +133,8 @@ mod tests {
             Arc::new(SessionState::new(env, Sessions::new(), Duration::from_secs(60), launch));
         let ask = |tool: &str| -> Pending {
             let room = shared.try_room(100).expect("there is room");
-            let queued = shared.enqueue(tool.into(), "{}".into(), room, false);
+            let (time, args) = (Duration::from_secs(1), "{}".into());
+            let queued = shared.enqueue(time, tool.into(), args, room, false);
             Pending::new(Arc::clone(&shared), queued)
         };
         let (mut whole, mut begun, mut unseen) = (ask("whole"), ask("begun"), ask("unseen"));

@@ -202,9 +202,10 @@ impl SessionState {
         room.expect("the semaphore is never closed")
     }
 
-    /// Queues a call. The caller starts a task for it where there is none.
+    /// Queues a call that has `timeout` from now on. The caller starts a task for it where there is none.
     pub(super) fn enqueue(
         &self,
+        timeout: Duration,
         tool: Arc<str>,
         args: Arc<str>,
         room: OwnedSemaphorePermit,
@@ -234,6 +235,9 @@ impl SessionState {
                 has_met_process,
             };
             state.calls.insert(id, call);
+            if let Some(silence) = &mut state.silence {
+                silence.shorten(timeout);
+            }
             let is_down = matches!(state.phase, Phase::Down);
             if is_down {
                 state.phase = Phase::Starting;
@@ -513,13 +517,15 @@ impl SessionState {
             });
             state.cancels.clear();
             state.given_up = 0;
+            // That it came to this took the time of a call, and the calls that wait have lost enough of theirs.
+            let was_silent = state.silence.is_some();
             self.heard(state);
             state.waker = None;
             state.execution = None;
             let is_crash = process_exit.is_failure || !lost.is_empty();
             state.pause = None;
             state.phase = Phase::Starting;
-            if is_crash && !process_exit.was_asked_for {
+            if is_crash && !was_silent && !process_exit.was_asked_for {
                 let pause = FIRST_PAUSE.saturating_mul(1 << state.crashes.min(16));
                 state.crashes += 1;
                 let until = Instant::now() + pause.min(LONGEST_PAUSE);

@@ -122,6 +122,30 @@ for method, id, tool, args in requests():
 }
 
 #[tokio::test]
+async fn a_call_after_one_that_stopped_the_process_gets_its_answer() {
+    let host = Host::new(
+        r#"
+import signal
+for method, id, tool, args in requests():
+    if tool == "stop":
+        progress(id, 0)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    else: reply(id, str(os.getpid()))
+"#,
+    );
+    // After each such call the process is started anew at once: there is no backoff that grows.
+    for n_stopped in 1..=3 {
+        let pid = host.text("pid", "{}").await;
+        let late = Request { timeout: Duration::from_millis(100), ..request("stop", "{}") };
+        let res = in_words(host.session.call(&CallContext::new(), late).await);
+        assert!(matches!(res.failure, Some(Failure::TimedOut { .. })), "{}", res.output);
+        let (answer, until) = (host.text("pid", "{}").await, host.session.shared.pause_until());
+        assert_ne!(answer, pid);
+        assert_eq!((host.starts(), until), (n_stopped + 1, None));
+    }
+}
+
+#[tokio::test]
 async fn an_answer_to_a_ping_keeps_the_process() {
     // It never answers a call that is cancelled, and knows no ping: its error is an answer too.
     let host = Host::new(
