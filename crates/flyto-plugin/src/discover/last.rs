@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use super::Found;
+use super::catalogue::Found;
 use crate::load::Plugin;
 
 /// What was there the last time.

@@ -12,8 +12,12 @@ use std::{
     time::Duration,
 };
 
-use super::{Asked, Catalogue, Found, PluginState, last::Last, search};
-use crate::load::Plugin;
+use super::{
+    catalogue::{Asked, Catalogue, Found, PluginState},
+    last::Last,
+    search,
+};
+use crate::{filter::Filter, load::Plugin};
 
 /// How long a manifest may be gone while it is replaced: 50 ms. An editor that writes in place of
 /// renaming needs far less between taking the old file away and having the new one there.
@@ -94,14 +98,52 @@ impl fmt::Display for ChangeKind {
     }
 }
 
+impl Catalogue {
+    /// Searches the same directories once more, and says what has changed.
+    ///
+    /// A plugin of which nothing has changed stays the same [`Arc`]. Of one that cannot be used any
+    /// more the last good version stays in use, with the state [`PluginState::Kept`], for as long as
+    /// its manifest is there: when the head of the manifest is refused, and when an error in the
+    /// entry of a tool would take a tool away that could be used. Errors that take nothing away
+    /// count as in [`discover`](Self::discover).
+    ///
+    /// A manifest that is gone is looked for once more after a moment: editors take a file away
+    /// before they write the new one.
+    ///
+    /// The moment is 50 ms, slept on this thread, and is spent only where a manifest that was in
+    /// use is gone.
+    #[must_use]
+    pub fn reload(&self) -> Reload {
+        run(self, Arc::clone(&self.asked), &moment)
+    }
+
+    /// The same as [`reload`](Self::reload) with another filter, for a host whose configuration
+    /// changed.
+    ///
+    /// A plugin that the new filter holds back is removed at once, also one that was kept.
+    #[must_use]
+    pub fn reload_with(&self, filter: &Filter) -> Reload {
+        let options = self.asked.options.clone();
+        let asked = Asked { filter: filter.clone(), options };
+        run(self, Arc::new(asked), &moment)
+    }
+
+    /// What has changed since an older look at the same directories, by the rules of
+    /// [`reload`](Self::reload): for a caller that has missed the looks between.
+    #[must_use]
+    pub fn changes_since(&self, older: &Self) -> Vec<Change> {
+        changes(older, self)
+    }
+}
+
 /// Lets a moment pass in which an editor may finish.
-pub(super) fn moment() {
+fn moment() {
     thread::sleep(GONE);
 }
 
 /// Looks again. `moment` is what passes before a manifest that is gone is looked for once more.
 /// A plugin that was in use counts by its directory here; the changes count by its name.
-pub(super) fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> Reload {
+fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> Reload {
     let dirs: Vec<_> = before.dirs.iter().map(|it| it.path.clone()).collect();
     let found = before.found.iter().map(|it| (it.dir.as_path(), it)).collect();
     let catalogue = search::run(&dirs, asked, Some(&Last { found, moment }));
@@ -111,7 +153,7 @@ pub(super) fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> R
 
 /// Plugins that are gone first, in the old order; then those that are new or different, in the
 /// new one. A plugin that the filter holds back is gone, and never refused.
-pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
+fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
     let was_there: HashMap<_, _> = before.found.iter().map(|it| (&it.dir, it)).collect();
     let was_used: HashMap<_, _> =
         before.found.iter().filter_map(|it| Some((it.plugin.as_ref()?.name(), it))).collect();
@@ -163,7 +205,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Filter, LoadOptions, MANIFEST_FILE};
+    use crate::{LoadOptions, MANIFEST_FILE};
 
     const MANIFEST: &str = r#"{"name": "p", "tools": [{"name": "t", "command": "ls"}]}"#;
 

@@ -17,16 +17,47 @@ use std::{
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Pointer, json, quoted};
 
 use super::{
-    Asked, Catalogue, DirState, Found, PluginState, SearchedDir,
+    catalogue::{Asked, Catalogue, DirState, Found, PluginState, SearchedDir},
     last::{Edit, Last},
 };
 use crate::{
     codes,
     files::{self, Unread},
-    filter::Verdict,
+    filter::{Filter, Verdict},
     load::{self, MANIFEST_FILE, Plugin},
     manifest::{self, CLAUDE_MANIFEST_FILE, Place, Seen},
+    options::LoadOptions,
 };
+
+impl Catalogue {
+    /// Searches directories for plugins, one level deep and following links.
+    ///
+    /// A directory that has a manifest itself is one plugin, and nothing below it is searched; so a
+    /// list may name both collections and single plugins. Directories that are not there are no
+    /// problem. Of two plugins with one name the first stays, and the other is refused. Whatever
+    /// cannot be read costs itself only.
+    ///
+    /// Order counts: directories as given, file names in byte order within each. From 64
+    /// directories on the manifests are read by up to 8 threads, and the result is the same.
+    ///
+    /// ```
+    /// use flyto_plugin::{Catalogue, DirState, Filter, LoadOptions};
+    ///
+    /// let found = Catalogue::discover(["/no/such/dir"], &Filter::new(), &LoadOptions::new());
+    /// assert_eq!(found.dirs[0].state, DirState::Missing);
+    /// assert_eq!(found.plugins().count(), 0);
+    /// ```
+    #[must_use]
+    pub fn discover(
+        dirs: impl IntoIterator<Item: AsRef<Path>>,
+        filter: &Filter,
+        options: &LoadOptions,
+    ) -> Self {
+        let dirs: Vec<_> = dirs.into_iter().map(|it| it.as_ref().to_owned()).collect();
+        let asked = Asked { filter: filter.clone(), options: options.clone() };
+        run(&dirs, Arc::new(asked), None)
+    }
+}
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
 /// versions that were good stay in use.

@@ -16,16 +16,22 @@ use flyto_program::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS_BYTES};
 use flyto_tools::Input;
 use serde_json::{Value, value::RawValue};
 
-use super::{
-    Filled,
-    words::{Parsed, Part, Quote, VARIABLE, Word},
-};
+use super::words::{Parsed, Part, Quote, VARIABLE, Word};
 
 /// The key of a parameter's schema that lets its values begin with `-`.
 const DASH: &str = "x-flyto-dash";
 
 /// The most references that lead from one part of a schema to another.
 const MOST_REFERENCES: usize = 16;
+
+/// What runs for one call.
+///
+/// Both are complete: nothing splits or expands them any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+}
 
 /// Why a value cannot be put into a command. Shows as `/path: holds a NUL character …`.
 /// A call with one is [`Failure::BadInput`](flyto_tools::Failure::BadInput), and nothing was

@@ -29,7 +29,10 @@ use serde_json::Value;
 
 pub use self::fault::TemplateError;
 use self::words::{Parsed, Placeholder};
-pub(crate) use self::{fault::Fault, fill::Refusal};
+pub(crate) use self::{
+    fault::Fault,
+    fill::{Filled, Refusal},
+};
 
 /// A command line in which `{{name}}` stands for a parameter.
 ///
@@ -69,15 +72,6 @@ pub(crate) struct Reading {
     pub(crate) template: Template,
     /// Its names are in the template.
     parsed: Parsed,
-}
-
-/// What runs for one call.
-///
-/// Both are complete: nothing splits or expands them any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Filled {
-    pub(crate) program: String,
-    pub(crate) args: Vec<String>,
 }
 
 impl Template {
