@@ -181,18 +181,18 @@ fn what_only_a_compiler_finds() {
     check_tool(
         bad,
         expect![[r#"
-            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
+            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: unclosed character class: `[`
                 at /tools/0/input_schema/properties/a/pattern
-                help: write a pattern of ECMA-262; a large one needs fewer repetitions
+                help: write a pattern of ECMA-262 without what is named; a large one needs fewer repetitions
             p: loaded [] refused [t (argv)]
         "#]],
     );
     check_tool_in_full(
         bad,
         expect![[r#"
-            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
+            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: unclosed character class: `[`
                 at /tools/0/input_schema/properties/a/pattern
-                help: write a pattern of ECMA-262; a large one needs fewer repetitions
+                help: write a pattern of ECMA-262 without what is named; a large one needs fewer repetitions
             p: loaded [] refused [t (argv)]
         "#]],
     );

@@ -5,8 +5,11 @@
 //! is none, and nothing is counted.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
 
 /// Steps of one check. A step is one state of an automaton for one byte of text, 15 ns in the slowest
 /// engine, so a check ends after half a minute in the worst of cases.
@@ -29,6 +32,8 @@ pub(super) struct Budget {
     left: AtomicU64,
     /// JSON pointer to the keyword that was checked last.
     place: Mutex<Option<Arc<str>>>,
+    /// Where the value lies in memory that it was checked against; never followed, only compared.
+    value: AtomicUsize,
 }
 
 thread_local! {
@@ -45,6 +50,7 @@ impl Budget {
             all: steps,
             left: AtomicU64::new(steps),
             place: Mutex::new(None),
+            value: AtomicUsize::new(0),
         })
     }
 
@@ -78,6 +84,11 @@ impl Budget {
     /// A JSON pointer into the schema; `None` before the first keyword that counts.
     pub(super) fn place(&self) -> Option<Arc<str>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it is this part of a value that was checked last.
+    pub(super) fn is_at(&self, part: &Value) -> bool {
+        self.value.load(Ordering::Relaxed) == ptr::from_ref(part).addr()
     }
 
     fn is_over(&self) -> bool {
@@ -114,13 +125,14 @@ fn with_current<R>(default: R, ask: impl FnOnce(&Budget) -> R) -> R {
     CURRENT.with_borrow(|it| it.as_deref().map_or(default, ask))
 }
 
-/// Takes `steps` for the keyword at `place`; false where the check is to end.
-pub(super) fn spend_at(place: &Arc<str>, steps: u64) -> bool {
+/// Takes `steps` for the keyword at `place`, which checks `value`; false where the check is to end.
+pub(super) fn spend_at(place: &Arc<str>, value: &Value, steps: u64) -> bool {
     with_current(true, |it| {
         if it.is_over() {
             return false;
         }
         *it.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(place));
+        it.value.store(ptr::from_ref(value).addr(), Ordering::Relaxed);
         it.spend(steps)
     })
 }

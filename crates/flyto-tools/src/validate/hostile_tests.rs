@@ -160,7 +160,7 @@ fn a_pattern_that_takes_too_many_steps_is_named() {
     let err = compile(&schema).unwrap().check(&json!({"x": slow_text(4_000_000)})).unwrap_err();
     assert_eq!(
         err.to_string(),
-        "(root): expected less text for the pattern at /properties/x/pattern of the schema, which takes too many steps, got more"
+        "/x: expected less text for the pattern at /properties/x/pattern of the schema, which takes too many steps, got more"
     );
 }
 
@@ -224,11 +224,11 @@ fn words_that_are_cut_short_say_nothing_false() {
     let seen: Vec<_> = seen.into_iter().collect();
     expect_test::expect![[r#"
         (root): expected a value that fits the schema, got an object with one, any, has, not, p and bad
-        (root): expected less text for the pattern at /properties/one/oneOf/0/pattern of the schema, which takes too many steps, got more
         /bad/x: expected a string that matches ^b, got the string "a"
         /bad/x: expected a value that fits /properties/bad/properties/x of the schema, got the string "a"
         /bad: expected a value that fits /properties/bad of the schema, got an object with x
-        /bad: expected a value that fits /properties/bad/properties of the schema, got an object with x"#]].assert_eq(&seen.join("\n"));
+        /bad: expected a value that fits /properties/bad/properties of the schema, got an object with x
+        /one: expected less text for the pattern at /properties/one/oneOf/0/pattern of the schema, which takes too many steps, got more"#]].assert_eq(&seen.join("\n"));
 }
 
 #[test]
@@ -274,6 +274,39 @@ fn look_around_is_matched_within_a_bound() {
     let validator = compile(&json!({"pattern": "^(?:(?=a)a+)+$"})).unwrap();
     let err = validator.check(&json!("a".repeat(500) + "!")).unwrap_err();
     assert!(err.to_string().contains("too many steps"), "{err}");
+}
+
+#[test]
+fn a_check_that_takes_too_much_names_the_place_in_the_value() {
+    let schema = json!({"properties": {"x": {"items": {"pattern": "^(a+)+(?=b)b$"}}}});
+    let err = compile(&schema).unwrap().check(&json!({"x": ["ab", "a".repeat(60_000)]}));
+    let err = err.unwrap_err();
+    assert_eq!(err.shown[0].pointer, "/x/1", "{err}");
+    assert!(err.to_string().contains("/properties/x/items/pattern of the schema"), "{err}");
+    let schema = json!({"properties": {"x": {"patternProperties": {"a[ab]{900}c": {}}}}});
+    let err = compile(&schema).unwrap().check(&json!({"x": {slow_text(4_000_000): 1}}));
+    assert_eq!(err.unwrap_err().shown[0].pointer, "/x");
+}
+
+#[test]
+fn what_is_not_known_in_a_pattern_is_named() {
+    #[track_caller]
+    fn check(pattern: &str, expected: &str) {
+        let err = compile(&json!({"pattern": pattern})).unwrap_err();
+        let (_, why) = err.why.split_once("cannot be used as a pattern: ").unwrap();
+        assert_eq!(why, expected, "{pattern}");
+    }
+    check(r"\p{L}\cA(?<n>a)\k<n>", r"unrecognized escape sequence: `\k`");
+    check("([", "unclosed character class: `[`");
+    check("é(", "unclosed group: `(`");
+    check(r"(?=a)\p{Nope}", r"Unicode property not found: `\p{nope}`");
+}
+
+#[test]
+fn the_costliest_keyword_is_named_where_no_other_is_known() {
+    let schema = json!({"properties": {"x": {"anyOf": [{}], "unevaluatedProperties": false}}});
+    assert_eq!(show::costliest(&schema), "/properties/x/unevaluatedProperties");
+    assert_eq!(show::costliest(&json!({"type": "object"})), "");
 }
 
 #[test]

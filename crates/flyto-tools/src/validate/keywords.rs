@@ -41,7 +41,7 @@ fn pattern<'a>(
     patterns: &Patterns,
     bad: &BadPattern,
 ) -> Compiled<'a> {
-    match rule.as_str().and_then(|it| patterns.get(it)) {
+    match rule.as_str().and_then(|it| patterns.get(it).ok()) {
         Some(pattern) => Ok(Box::new(OfPattern { pattern, place: place.as_str().into() })),
         None => {
             *bad.lock().unwrap_or_else(PoisonError::into_inner) = Some(place.as_str().to_owned());
@@ -78,7 +78,10 @@ impl<'i> Keyword<'i> for OfPattern {
     }
 
     fn is_valid(&self, instance: &'i Value) -> bool {
-        instance.as_str().is_none_or(|it| self.pattern.is_match(it, &self.place))
+        instance.as_str().is_none_or(|it| {
+            budget::spend_at(&self.place, instance, self.pattern.steps(it))
+                && self.pattern.is_match(it)
+        })
     }
 }
 
@@ -97,7 +100,7 @@ impl<'i> Keyword<'i> for Constants {
     }
 
     fn is_valid(&self, instance: &'i Value) -> bool {
-        budget::spend_at(&self.place, size(instance))
+        budget::spend_at(&self.place, instance, size(instance))
             && self
                 .by_hash
                 .get(&hash(&self.state, instance))

@@ -26,7 +26,7 @@ use serde_json::Value;
 use bounds::Cost;
 use budget::{Budget, MAX_STEPS};
 use keywords::{BadPattern, options};
-use pattern::Patterns;
+use pattern::{Patterns, Unusable};
 
 mod background;
 mod bounds;
@@ -93,8 +93,9 @@ pub enum SchemaErrorKind {
     UnknownDialect,
     /// A reference leads nowhere, or out of the schema: nothing is fetched.
     Reference,
-    /// A regular expression is none or very large. In the names of `patternProperties`, also one with
-    /// look-around or back-references.
+    /// A regular expression is none, very large, or has what the engines here do not know: names of groups
+    /// in back-references are not among it. In the names of `patternProperties`, also one with look-around
+    /// or back-references.
     Pattern,
     /// The schema leads back to itself without going into the value.
     Circular,
@@ -111,7 +112,9 @@ impl SchemaErrorKind {
                 "write JSON Schema 2020-12, or name another dialect in \"$schema\""
             }
             Self::Reference => "refer to a place in the same schema, as `#/$defs/NAME` does",
-            Self::Pattern => "write a pattern of ECMA-262; a large one needs fewer repetitions",
+            Self::Pattern => {
+                "write a pattern of ECMA-262 without what is named; a large one needs fewer repetitions"
+            }
             Self::Circular => {
                 "put the reference below \"properties\" or \"items\", where it describes a part of the value"
             }
@@ -236,7 +239,10 @@ pub fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     let (patterns, bad) = (Patterns::new(cost.n_patterns), BadPattern::default());
     let checker = options(&patterns, &bad).build(schema).map_err(|err| {
         let bad = bad.lock().unwrap_or_else(PoisonError::into_inner).take();
-        bad.map_or_else(|| schema_error(schema, &err), |it| pattern_error(schema, it))
+        match bad {
+            Some(pointer) => pattern_error(schema, pointer, &patterns),
+            None => schema_error(schema, &err, &patterns),
+        }
     })?;
     Ok(Validator(Arc::new(Compiled { schema: schema.clone(), checker, patterns, cost })))
 }
@@ -294,7 +300,11 @@ impl jsonschema::Retrieve for Nothing {
 }
 
 /// Puts an error of the compiler into our words, which name the place and not the machinery.
-fn schema_error(schema: &Value, err: &jsonschema::ValidationError<'_>) -> SchemaError {
+fn schema_error(
+    schema: &Value,
+    err: &jsonschema::ValidationError<'_>,
+    patterns: &Patterns,
+) -> SchemaError {
     if let ValidationErrorKind::Referencing(err) = err.kind() {
         return reference_error(schema, err);
     }
@@ -303,7 +313,7 @@ fn schema_error(schema: &Value, err: &jsonschema::ValidationError<'_>) -> Schema
     let keyword = pointer.rsplit('/').next().unwrap_or_default();
     let (kind, why) = match err.kind() {
         ValidationErrorKind::Format { format } if format == "regex" => {
-            return pattern_error(schema, pointer);
+            return pattern_error(schema, pointer, patterns);
         }
         _ if keyword == "type" => (
             SchemaErrorKind::Invalid,
@@ -317,21 +327,22 @@ fn schema_error(schema: &Value, err: &jsonschema::ValidationError<'_>) -> Schema
     SchemaError { pointer, kind, why }
 }
 
-fn pattern_error(schema: &Value, pointer: String) -> SchemaError {
+fn pattern_error(schema: &Value, pointer: String, patterns: &Patterns) -> SchemaError {
     // The name of a property stands in the pointer itself.
     let (place, name) = pointer.rsplit_once('/').unwrap_or_default();
     let is_name = place.ends_with("/patternProperties");
     let name = Value::String(name.replace("~1", "/").replace("~0", "~"));
     let rule = if is_name { &name } else { schema.pointer(&pointer).unwrap_or(&Value::Null) };
-    let of_names = if is_name {
-        ", or has look-around or back-references, which names cannot have"
-    } else {
-        ""
+    let why = match rule.as_str().map(|it| patterns.get(it)) {
+        None => "it is no text".to_owned(),
+        Some(Err(err)) => err.to_string(),
+        Some(Ok(_)) if is_name => {
+            "it is very large, or has look-around or back-references, which names cannot have"
+                .to_owned()
+        }
+        Some(Ok(_)) => Unusable::TooLarge.to_string(),
     };
-    let why = format!(
-        "{} cannot be used as a pattern: it is none, or very large{of_names}",
-        show::value(rule)
-    );
+    let why = format!("{} cannot be used as a pattern: {why}", show::value(rule));
     SchemaError { pointer, kind: SchemaErrorKind::Pattern, why }
 }
 
@@ -416,9 +427,11 @@ impl Validator {
             if budget.is_spent() {
                 let place = budget.place();
                 let place = show::pointer(place.as_deref().unwrap_or_default());
-                return too_much(format!(
+                let expected = format!(
                     "less text for the pattern at {place} of the schema, which takes too many steps"
-                ));
+                );
+                let pointer = show::pointer_where(value, |it| budget.is_at(it));
+                return too_much(pointer.unwrap_or_default(), expected);
             }
             if fits {
                 return Ok(());
@@ -430,13 +443,13 @@ impl Validator {
 
     /// Compares the size of a value with what can be checked against this schema. Gives the steps of
     /// a check, without those of keywords that count their own.
-    fn bound(&self, value: &Value) -> Result<u64, Violations> {
+    fn bound(&self, root: &Value) -> Result<u64, Violations> {
         let Cost { nesting, visits, name_states, .. } = self.0.cost;
         let max_depth = (MAX_STACK / nesting).clamp(1, MAX_DEPTH);
         let max_values = MAX_WORK / visits;
         let max_name_bytes = MAX_STEPS / name_states.max(1) / visits;
         let (mut n_values, mut name_bytes, mut text_bytes) = (0_u64, 0_u64, 0_u64);
-        let mut todo = vec![(value, 0_u64)];
+        let mut todo = vec![(root, 0_u64)];
         while let Some((value, depth)) = todo.pop() {
             n_values += 1;
             match value {
@@ -449,15 +462,19 @@ impl Validator {
                 _ => {}
             }
             if depth > max_depth {
-                return too_much(format!("at most {max_depth} levels of nesting for this schema"));
+                let expected = format!("at most {max_depth} levels of nesting for this schema");
+                return too_much(String::new(), expected);
             }
             if n_values > max_values {
-                return too_much(format!("at most {max_values} values for this schema"));
+                let expected = format!("at most {max_values} values for this schema");
+                return too_much(String::new(), expected);
             }
             if name_states > 0 && name_bytes > max_name_bytes {
-                return too_much(format!(
+                let expected = format!(
                     "at most {max_name_bytes} bytes in names of properties for this schema"
-                ));
+                );
+                let pointer = show::pointer_to(root, value);
+                return too_much(pointer.unwrap_or_default(), expected);
             }
         }
         let looks = n_values * 16 + (text_bytes + name_bytes) / 16;
@@ -466,8 +483,8 @@ impl Validator {
     }
 }
 
-fn too_much<T>(expected: String) -> Result<T, Violations> {
-    Err(Violations::one(Violation::new("", expected, "more")))
+fn too_much<T>(pointer: String, expected: String) -> Result<T, Violations> {
+    Err(Violations::one(Violation::new(pointer, expected, "more")))
 }
 
 impl fmt::Debug for Validator {

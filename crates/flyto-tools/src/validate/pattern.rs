@@ -2,7 +2,7 @@
 //!
 //! Two engines: one in linear time for most patterns, one that backtracks for those with
 //! look-around or back-references. Both get their size and their memory bounded when they are
-//! compiled, and [`Pattern::is_match`] counts their time beforehand by the pattern's [`weight`].
+//! compiled, and [`Pattern::steps`] counts their time beforehand by the pattern's [`weight`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,8 +25,11 @@ const MAX_BACKTRACKS: usize = 20_000;
 #[derive(Clone)]
 pub(super) struct Patterns {
     cache_bytes: usize,
-    compiled: Arc<Mutex<HashMap<String, Option<Arc<Pattern>>>>>,
+    compiled: Arc<Mutex<HashMap<String, Verdict>>>,
 }
+
+/// What came of compiling one text.
+type Verdict = Result<Arc<Pattern>, Unusable>;
 
 impl Patterns {
     /// A set that will hold up to `n_patterns`.
@@ -42,8 +45,12 @@ impl Patterns {
             .dfa_size_limit(self.cache_bytes)
     }
 
-    /// The compiled form of a pattern; `None` where it is none or too large.
-    pub(super) fn get(&self, text: &str) -> Option<Arc<Pattern>> {
+    /// The compiled form of a pattern.
+    ///
+    /// # Errors
+    ///
+    /// It is none, too large, or has what no engine here knows.
+    pub(super) fn get(&self, text: &str) -> Verdict {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = compiled.get(text) {
             return found.clone();
@@ -57,6 +64,77 @@ impl Patterns {
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Patterns").finish_non_exhaustive()
+    }
+}
+
+/// Why a text cannot be used as a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// Its automaton would be too large.
+    TooLarge,
+    /// A part of it is not understood.
+    Construct {
+        /// The part, as it is written.
+        found: String,
+        /// What an engine says about it, in its words.
+        why: String,
+    },
+    /// What the engine that backtracks says about the whole.
+    Whole(String),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge => f.write_str("it is very large"),
+            Self::Construct { found, why } => write!(f, "{why}: `{found}`"),
+            Self::Whole(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Unusable {
+    /// How much of a part is shown.
+    const MAX_CHARS: usize = 20;
+
+    /// Reads the report of the linear engine: the pattern, a line with carets below the part in question,
+    /// and a line with the reason.
+    /// `None` where it is only that the engine knows no look-around and no back-references.
+    fn of_linear(report: &str) -> Option<Self> {
+        let why = report.rsplit_once("error: ").map_or("it is none", |it| it.1.trim());
+        if why.contains("look-around") || why.contains("backreferences") {
+            return None;
+        }
+        let text = report.lines().nth(1).and_then(|it| it.get(4..)).unwrap_or_default();
+        let is_marked = |it: &&str| it.contains('^') && it.trim_matches([' ', '^']).is_empty();
+        let marks = report.lines().skip(2).find(is_marked).unwrap_or_default();
+        // The pattern and the line below it are indented by four blanks.
+        let start = marks.find('^').unwrap_or(4).saturating_sub(4);
+        let n_chars = marks.matches('^').count().clamp(1, Self::MAX_CHARS);
+        let found = text.chars().skip(start).take(n_chars).collect();
+        Some(Self::Construct { found, why: why.to_owned() })
+    }
+
+    fn of_backtracking(text: &str, err: &fancy_regex::Error) -> Self {
+        match err {
+            fancy_regex::Error::ParseError(at, why) => {
+                let rest = text.get(*at..).unwrap_or(text);
+                let found = rest.chars().take(Self::MAX_CHARS).collect();
+                Self::Construct { found, why: why.to_string() }
+            }
+            fancy_regex::Error::CompileError(why) => {
+                // What the linear engine says about the part that it was given.
+                let inner = match &**why {
+                    fancy_regex::CompileError::InnerError(inner) => {
+                        std::error::Error::source(inner)
+                    }
+                    _ => None,
+                };
+                let construct = inner.and_then(|it| Self::of_linear(&it.to_string()));
+                construct.unwrap_or_else(|| Self::Whole(why.to_string()))
+            }
+            err => Self::Whole(err.to_string()),
+        }
     }
 }
 
@@ -78,42 +156,45 @@ enum Matcher {
 }
 
 impl Pattern {
-    /// `None` for a text that is no pattern of ECMA-262, or one that is too large.
-    fn compile(text: &str, cache_bytes: usize) -> Option<Self> {
-        let translated = jsonschema_regex::to_rust_regex(text).ok()?;
+    fn compile(text: &str, cache_bytes: usize) -> Result<Self, Unusable> {
+        let Ok(translated) = jsonschema_regex::to_rust_regex(text) else {
+            return Err(untranslated(text));
+        };
         let linear = regex::RegexBuilder::new(&translated)
             .size_limit(MAX_PATTERN_BYTES)
             .dfa_size_limit(cache_bytes)
             .build();
         let matcher = match linear {
             Ok(it) => Matcher::Linear(it),
-            Err(regex::Error::CompiledTooBig(_)) => return None,
-            // The syntax has more than the linear engine knows.
-            Err(_) => Matcher::Backtracking(
+            Err(regex::Error::CompiledTooBig(_)) => return Err(Unusable::TooLarge),
+            // The syntax may have more than the linear engine knows.
+            Err(linear) => Matcher::Backtracking(
                 fancy_regex::RegexBuilder::new(&translated)
                     .backtrack_limit(MAX_BACKTRACKS)
                     .delegate_size_limit(MAX_PATTERN_BYTES)
                     .delegate_dfa_size_limit(cache_bytes)
                     .build()
-                    .ok()?,
+                    .map_err(|err| {
+                        Unusable::of_linear(&linear.to_string())
+                            .unwrap_or_else(|| Unusable::of_backtracking(&translated, &err))
+                    })?,
             ),
         };
-        Some(Self { matcher, weight: weight(text) })
+        Ok(Self { matcher, weight: weight(text) })
     }
 
-    /// Whether a text matches, for the keyword at `place`. False as well where the check is to end.
-    ///
-    /// The steps are weight times length, and weight times the square of the length where the
+    /// What a match takes: weight times length, and weight times the square of the length where the
     /// engine backtracks.
-    pub(super) fn is_match(&self, text: &str, place: &Arc<str>) -> bool {
+    pub(super) fn steps(&self, text: &str) -> u64 {
         let len = text.len() as u64;
-        let steps = match self.matcher {
+        match self.matcher {
             Matcher::Linear(_) => self.weight.saturating_mul(len),
             Matcher::Backtracking(_) => self.weight.saturating_mul(len.saturating_mul(len)),
-        };
-        if !budget::spend_at(place, steps) {
-            return false;
         }
+    }
+
+    /// Whether a text matches. False as well where the check is to end.
+    pub(super) fn is_match(&self, text: &str) -> bool {
         match &self.matcher {
             Matcher::Linear(it) => it.is_match(text),
             Matcher::Backtracking(it) => it.is_match(text).unwrap_or_else(|_| {
@@ -122,6 +203,22 @@ impl Pattern {
             }),
         }
     }
+}
+
+/// Why a text cannot be put into the syntax of the engines.
+fn untranslated(text: &str) -> Unusable {
+    // Control characters can be translated, and come first in no report. Two letters in the place of three
+    // characters would move what stands behind.
+    let mut known = text.to_owned();
+    while let Some(at) = known
+        .find(r"\c")
+        .filter(|at| known[at + 2..].starts_with(|it: char| it.is_ascii_alphabetic()))
+    {
+        known.replace_range(at..at + 3, "ccc");
+    }
+    let report = regex::Regex::new(&known).map_or_else(|err| err.to_string(), |_| String::new());
+    Unusable::of_linear(&report)
+        .unwrap_or_else(|| Unusable::Whole("it is no pattern of ECMA-262".to_owned()))
 }
 
 /// About how many states an automaton for a pattern has. Repetitions count as often as they may

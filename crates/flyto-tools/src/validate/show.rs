@@ -61,9 +61,14 @@ pub(super) fn fragment(pointer: &str) -> String {
 
 /// The pointer to a part of a document, found by its address.
 pub(super) fn pointer_to(root: &Value, part: &Value) -> Option<String> {
+    pointer_where(root, |it| std::ptr::eq(it, part))
+}
+
+/// The pointer to the first part of a document that is meant.
+pub(super) fn pointer_where(root: &Value, is_meant: impl Fn(&Value) -> bool) -> Option<String> {
     let mut todo = vec![(root, String::new())];
     while let Some((value, pointer)) = todo.pop() {
-        if std::ptr::eq(value, part) {
+        if is_meant(value) {
             return Some(pointer);
         }
         match value {
@@ -78,6 +83,32 @@ pub(super) fn pointer_to(root: &Value, part: &Value) -> Option<String> {
         }
     }
     None
+}
+
+/// Keywords whose work nothing counts while it is done, the most costly first.
+const UNCOUNTED: &[&str] = &[
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "uniqueItems",
+    "patternProperties",
+    "propertyNames",
+    "contains",
+    "oneOf",
+    "anyOf",
+    "allOf",
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+];
+
+/// Where the most work is likely to be in a check of which no keyword is known: the pointer to a keyword, or the
+/// empty one of the whole.
+pub(super) fn costliest(schema: &Value) -> String {
+    let place = |key: &&str| {
+        let place = pointer_where(schema, |it| it.get(*key).is_some())?;
+        Some(join(&place, key))
+    };
+    UNCOUNTED.iter().find_map(place).unwrap_or_default()
 }
 
 /// A value in words: `the string "3"`, `an array of 2 items`.

@@ -311,7 +311,13 @@ impl<T: Tool> Validated<T> {
             _ => format!("tool {name:?}"),
         };
         let place = budget.place();
-        let place = show::pointer(place.as_deref().unwrap_or_default());
+        let schema = match (what, self.output_schema()) {
+            ("output", Some(schema)) => schema,
+            _ => self.input_schema(),
+        };
+        // Only some keywords say that it is their turn.
+        let place = place.map_or_else(|| show::costliest(schema), |it| it.to_string());
+        let place = show::pointer(&place);
         let time = time_text(time);
         let not_started = if what == "input" { "; nothing was started" } else { "" };
         let text = format!(
