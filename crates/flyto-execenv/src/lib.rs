@@ -43,7 +43,8 @@ mod secrets; // where programs keep secrets
 mod system_secrets; // what a system keeps from all users but root
 
 // and values that are filled in.
-mod expand; // `${NAME}` in declared values
+mod declared; // variables with such values
+mod expand; //   `${NAME}` in declared values
 
 // Backends, and the test of the contract.
 #[cfg(feature = "conformance")]
@@ -56,14 +57,12 @@ pub mod scripted;
 pub use crate::{
     capability::{Capabilities, Capability},
     class::Class,
+    declared::{Declared, ExpandError, MAX_VALUES_BYTES, MissingVariables},
     digest::Sha256,
     drive::DRAIN_TIME,
     environment::{EnvPolicy, Environment},
     error::{ExecError, ExecErrorKind},
-    expand::{
-        Declared, ExpandError, MAX_VALUE_BYTES, MAX_VALUES_BYTES, MissingVariables, Template,
-        TemplateError, ValueError,
-    },
+    expand::{MAX_VALUE_BYTES, Template, TemplateError, ValueError},
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     host_pattern::{HostPattern, HostPatternError},
