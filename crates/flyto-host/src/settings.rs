@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, closest, quoted};
+use flyto_execenv::Profile;
 use flyto_plugin::{Catalogue, DirState, Plugin, SearchedDir, check_plugin_name};
 
 use crate::{
@@ -84,6 +85,34 @@ pub(crate) fn check(
     for plugin in catalogue.plugins().filter(|_| !starts_servers) {
         if let Some(note) = unstarted(plugin) {
             res.push(note);
+        }
+    }
+    res
+}
+
+/// The tools that ask for a sandbox profile that is not there: each call of one is refused.
+pub(crate) fn unknown_profiles(names: &[String], catalogue: &Catalogue) -> Findings {
+    // That a tool was meant to run without one is no guess to make.
+    let protecting: Vec<_> =
+        names.iter().map(|it| &**it).filter(|it| *it != Profile::None.name()).collect();
+    let mut res = Findings::new();
+    for plugin in catalogue.plugins() {
+        for tool in plugin.tools() {
+            let asked = tool.sandbox.as_ref().filter(|it| !names.contains(it));
+            let Some(profile) = asked else { continue };
+            let (tool_name, name) = (quoted(&tool.name), quoted(profile));
+            let what = format!(
+                "the tool {tool_name} asks for the sandbox profile {name}, which is not there"
+            );
+            let place = plugin.tool_location(&tool.name).unwrap_or(plugin.name_location());
+            let diag = Diagnostic::warning(codes::UNKNOWN_PROFILE, place, what);
+            let diag = diag.with_reason("each call of it is refused");
+            let near =
+                if res.is_full() { None } else { closest(profile, protecting.iter().copied()) };
+            res.push(match near {
+                Some(near) => diag.with_help(format!("did you mean {}?", quoted(near))),
+                None => diag.with_help(format!("there are {}", protecting.join(", "))),
+            });
         }
     }
     res

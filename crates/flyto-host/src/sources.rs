@@ -54,6 +54,8 @@ pub(crate) struct Sources {
     /// The plugins that are blocked or allowed by name, and where that is said.
     listed: Vec<Listed>,
     /// Whether the servers that plugins declare are started.
+    /// The names of the sandbox profiles that there are.
+    profiles: Vec<String>,
     starts_servers: bool,
     slots: Vec<Slot>,
 }
@@ -100,6 +102,7 @@ impl Sources {
         let exec_ctx = Arc::new(exec_ctx);
         let granted = settings::granted(config);
         let listed = settings::listed(config);
+        let profiles = config.sandbox.names().into_iter().map(str::to_owned).collect();
         Self {
             env,
             plugin_ctx,
@@ -107,6 +110,7 @@ impl Sources {
             exec_files: files,
             granted,
             listed,
+            profiles,
             starts_servers,
             slots: Vec::new(),
         }
@@ -153,8 +157,9 @@ impl Sources {
             res
         });
         self.slots = slots;
-        let settings =
+        let mut settings =
             settings::check(&self.granted, &self.listed, &catalogue, self.starts_servers);
+        settings.append(settings::unknown_profiles(&self.profiles, &catalogue));
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 

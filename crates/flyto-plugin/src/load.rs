@@ -111,6 +111,13 @@ impl Plugin {
         usable.map(|it| *it.1).chain(refused.map(|it| it.span))
     }
 
+    /// Where the entry of a tool stands that can be used; `None` where there is none of this name.
+    #[must_use]
+    pub fn tool_location(&self, tool: &str) -> Option<Location> {
+        let at = self.tools().iter().position(|it| it.name == tool)?;
+        Some(Location::text(&self.source, *self.tools.get(at)?))
+    }
+
     /// The text of the manifest.
     #[must_use]
     pub fn source(&self) -> &Source {

@@ -194,3 +194,22 @@ fn keys_without_end_that_look_like_rules_are_refused_after_the_first_of_them() {
         err.findings.iter().any(|it| it.message.contains("more keys of this object are unknown"));
     assert!(told, "{:?}", err.findings);
 }
+
+#[test]
+fn a_tool_that_asks_for_a_profile_that_is_not_there_is_told() {
+    let world = World::new();
+    let tool = |name: &str, profile: &str| {
+        format!(
+            r#"{{"name": "{name}", "description": "d", "command": "true", "sandbox": "{profile}"}}"#
+        )
+    };
+    let tools = [tool("a", "stict"), tool("b", "strict"), tool("c", "nope")].join(",\n");
+    let manifest = format!("{{\"name\": \"p\", \"tools\": [\n{tools}]}}");
+    world.write("plugins/p/plugin.json", &manifest);
+    check(
+        &host(&world, r#""grants": {}"#, &Flags::default()),
+        expect![[r#"
+            2:1 warning[F0312] the tool "a" asks for the sandbox profile "stict", which is not there; did you mean "strict"? 
+            4:1 warning[F0312] the tool "c" asks for the sandbox profile "nope", which is not there; there are workspace, strict "#]],
+    );
+}
