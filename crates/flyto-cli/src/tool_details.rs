@@ -10,7 +10,7 @@ use flyto_plugin::{Grant, Invocation, Lifetime, PluginTool, ToolDef};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::words::{bytes, counted, one_line, tame, time};
+use crate::words::{bytes, counted, one_line, some, tame, time};
 
 /// What is known of a plugin's tool beside what a preview tells.
 #[derive(Debug, Serialize)]
@@ -142,12 +142,13 @@ impl Runs {
 pub(crate) fn missing_facts(it: &MissingGrants) -> Vec<(&'static str, String)> {
     let mut res = Vec::new();
     if !it.to_set.is_empty() {
-        let names = one_line(&it.to_set.join(" "));
+        let names = one_line(&some(&it.to_set).join(" "));
         res.push(("to set", format!("{names} in the environment of flyto")));
     }
     let ToGrant { file, entry, plugin, .. } = &it.to_grant;
     let env = entry.pointer("/plugins/grants").and_then(|it| it[plugin]["env"].as_array());
     let env: Vec<_> = env.into_iter().flatten().map(ToString::to_string).collect();
+    let env = some(&env);
     let plugin = Value::from(plugin.as_str());
     let entry =
         format!(r#"{{"plugins": {{"grants": {{{plugin}: {{"env": [{}]}}}}}}}}"#, env.join(", "));

@@ -104,6 +104,16 @@ fn push_word(res: &mut String, word: &str) {
     }
 }
 
+/// The first ten of many names, and how many more there are.
+pub(crate) fn some(names: &[String]) -> Vec<String> {
+    const MOST: usize = 10;
+    let mut res: Vec<_> = names.iter().take(MOST).cloned().collect();
+    if let n_more @ 1.. = names.len() - res.len() {
+        res.push(format!("and {n_more} more"));
+    }
+    res
+}
+
 /// A text from outside, on one line and unable to act on a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     escape(&text.split_whitespace().collect::<Vec<_>>().join(" "), Form::Text)

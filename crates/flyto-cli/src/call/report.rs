@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
-use flyto_host::MissingGrants;
 use flyto_host::stages::StageTime;
+use flyto_host::{Confinement, MissingGrants};
 use flyto_tools::{DeniedHost, Execution, Failure, Readiness, ToolResult};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
 use crate::tool_details::missing_facts;
-use crate::words::{bytes, command_line, one_line, tame, time};
+use crate::words::{bytes, command_line, one_line, some, tame, time};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -169,8 +169,11 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         }
     }
     if !made.defaulted.is_empty() {
-        let names = one_line(&made.defaulted.join(", "));
+        let names = one_line(&some(&made.defaulted).join(", "));
         screen.note(format_args!("default value used, variable set but not granted: {names}"));
+    }
+    if let Some(remark) = made.confinement.as_ref().and_then(|it| held(it, result, name)) {
+        screen.note(remark);
     }
     for it in execution.map_or(&[][..], |it| &it.denied_hosts) {
         screen.note(denied(it, name));
@@ -217,6 +220,31 @@ fn denied(it: &DeniedHost, name: &str) -> String {
     let DeniedHost { host, why, .. } = it;
     let (name, host, why) = (one_line(name), one_line(host), one_line(why));
     format!("blocked \"{name}\" from connecting to {host}: {why}")
+}
+
+/// What held for a program that failed by itself: a file that is closed and a process that is one too many show in
+/// its words alone, and those are not looked at. Of a bound that holds for every program nothing is said.
+fn held(it: &Confinement, result: &ToolResult, name: &str) -> Option<String> {
+    if !matches!(result.failure, Some(Failure::ExitCode { .. })) {
+        return None;
+    }
+    let asked_for = it.limits.without(&it.default_limits).processes;
+    if it.isolation.is_none() && asked_for.is_none() {
+        return None;
+    }
+    let names: Vec<_> =
+        it.sandbox.iter().filter(|it| *it != "none").map(|it| one_line(it)).collect();
+    let mut parts = Vec::new();
+    match &names[..] {
+        [] if it.isolation.is_none() => {}
+        [] => parts.push("an isolation of its own".to_owned()),
+        [one] => parts.push(format!("the sandbox \"{one}\"")),
+        all => parts.push(format!("the sandboxes {}", some(all).join(", "))),
+    }
+    parts.extend(it.limits.processes.map(|n| format!("a bound of {n} processes")));
+    let show = command_line(["flyto", "show", name]);
+    let parts = parts.join(" and ");
+    Some(format!("\"{}\" ran under {parts}; `{show}` tells what it may use", one_line(name)))
 }
 
 /// That something of the call may still run. What was ended is left to `--verbose`: a child that ends

@@ -101,6 +101,23 @@ fn a_profile_holds_for_one_call() {
     }
 }
 
+#[test]
+fn a_call_that_fails_under_a_profile_names_it() {
+    let place = place();
+    place.write("plugins/p/t.sh", "cat \"$HOME/.ssh/id\" || exit 1\nexit 1\n");
+    let ran = call(&place, &[]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(!ran.stderr().contains("ran under"), "{}", ran.shown());
+    if is_kept(&place) {
+        let ran = call(&place, &["--sandbox", "strict"]).run();
+        assert_eq!(ran.code, Some(1), "{}", ran.shown());
+        let told = "\"p:t\" ran under the sandbox \"strict\"";
+        assert!(ran.stderr().contains(told), "{}", ran.shown());
+        assert!(ran.stderr().contains("`flyto show p:t`"), "{}", ran.shown());
+        assert!(!ran.stdout().contains("ran under"), "{}", ran.shown());
+    }
+}
+
 /// File permissions keep them from other users than root.
 #[test]
 fn the_secrets_of_the_system_are_closed_to_root_too() {
