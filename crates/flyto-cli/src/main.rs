@@ -4,9 +4,10 @@
 // In the order to read them. From the command line to a host with its tools:
 mod args; // what stands on the command line
 #[cfg(target_os = "linux")]
-mod backend_linux; // where programs run
+mod backend; // where programs run
 #[cfg(not(target_os = "linux"))]
-mod backend_unix;
+#[path = "backend_unix.rs"]
+mod backend;
 mod evolve; //   tools that agents write
 mod servers; // programs and addresses whose tools are used here
 mod session; // from options to a host with its tools
@@ -26,6 +27,7 @@ mod tool_details; //       what a plugin's program gets, and what it lacks
 mod verbs; //       the other verbs
 
 // and how it ends and what people see.
+mod complaint; // how an error reads
 mod exit; //     the exit code: one function decides it
 mod findings; // findings with a caret
 mod screen; //   where words go, and how they may look there
@@ -41,10 +43,6 @@ use std::process::ExitCode;
 use flyto_execenv::Environment;
 
 use crate::args::{Args, Presets};
-#[cfg(target_os = "linux")]
-use crate::backend_linux as backend;
-#[cfg(not(target_os = "linux"))]
-use crate::backend_unix as backend;
 use crate::exit::{Ending, Exit, Why};
 use crate::screen::{Page, Screen, complain};
 use crate::session::Session;

@@ -1,4 +1,4 @@
-//! Why a verb did not come to its end, and how that is said.
+//! Why a verb did not come to its end.
 
 use std::error::Error;
 use std::io;
@@ -9,9 +9,6 @@ use flyto_host::stages::StageTime;
 use serde::Serialize;
 
 use crate::exit::{Ending, Exit, Why};
-use crate::findings::Drawing;
-use crate::screen::{Page, Screen, look};
-use crate::words::tame;
 
 /// Why a verb ends early.
 #[derive(Debug)]
@@ -27,13 +24,13 @@ pub(crate) enum Stop {
 /// What is to be said about an error.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    exit: Exit,
+    pub(crate) exit: Exit,
     /// One sentence in lower case without a full stop.
-    message: String,
+    pub(crate) message: String,
     /// What to do about it, one sentence each.
-    help: Vec<String>,
+    pub(crate) help: Vec<String>,
     /// What was found in files or texts and led to this.
-    findings: Vec<Diagnostic>,
+    pub(crate) findings: Vec<Diagnostic>,
     /// The stage that refused a call, with the rule and its place.
     refusal: Option<Refusal>,
     /// The time that each stage of a call took, where the user wants it.
@@ -124,40 +121,11 @@ impl Stop {
             Self::Error(trouble) => (trouble.exit, trouble.document()),
         }
     }
-
-    /// Says it, and gives the exit code.
-    pub(crate) fn report(self, screen: &Screen) -> Exit {
-        let trouble = match self {
-            Self::Closed => return Exit::Ok,
-            Self::Killed(number) => return Exit::of(&Ending::Killed(number)),
-            Self::Error(trouble) => trouble,
-        };
-        match screen.is_json() {
-            true => screen.complain_json(&trouble.document()),
-            false => screen.complain(trouble.text(screen.stderr)),
-        }
-        trouble.exit
-    }
 }
 
 impl Trouble {
-    /// The error for people: what was found, what it led to, what to do.
-    pub(crate) fn text(&self, page: Page) -> String {
-        let mut res = String::new();
-        let drawing = Drawing::new(page);
-        for finding in &self.findings {
-            res.push_str(&format!("{}\n\n", drawing.draw(finding)));
-        }
-        let error = page.styled(look::ERROR, "error");
-        res.push_str(&format!("{error}: {}\n", tame(&self.message)));
-        for help in &self.help {
-            let name = page.styled(look::HELP, "help");
-            res.push_str(&format!("  {name}: {}\n", tame(help)));
-        }
-        res
-    }
-
-    fn document(&self) -> String {
+    /// The one JSON document.
+    pub(crate) fn document(&self) -> String {
         let Self { exit, message, help, findings, refusal, stages } = self;
         let (kind, exit_code) = (exit.word(), exit.code());
         let refusal = refusal.as_ref();
