@@ -80,6 +80,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     problems.extend(words.problems());
     let docs = words::doc_ratios(&metadata, &files);
     problems.extend(docs.problems());
+    let circles = circles::check(&metadata, &files);
+    problems.extend(circles.problems());
     problems.sort();
     problems.dedup();
     for problem in &problems {
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
     println!("tidy: {}", words.line());
     println!("tidy: {}", docs.line());
-    println!("tidy: {}", circles::line(&metadata, &files));
+    println!("tidy: {}", circles.line());
     match problems.len() {
         0 => {
             println!("tidy: {} files are fine", paths.len());
