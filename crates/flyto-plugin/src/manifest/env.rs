@@ -7,7 +7,7 @@
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::BAD_VALUE, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
 
-use super::{field::check_system_text, literal::span_within, meant, servers::Dialect};
+use super::{dialect::Dialect, field::check_system_text, literal::span_within, meant};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},

@@ -11,10 +11,11 @@ use flyto_diagnostics::{
 use super::{
     binary, claude, conformant,
     def::{Manifest, Read},
+    dialect::Dialect,
     entries::{Entries, entries, execution, version},
     flat, foreign, meant,
     place::Place,
-    servers::{self, Dialect, conformant::Beside},
+    servers::{self, conformant::Beside},
 };
 use crate::{codes, names::NameKind};
 

@@ -24,6 +24,7 @@ mod claude; //   manifests of plugins of Claude Code
 mod command; //  command lines where a program belongs
 mod conformant; // manifests of the format Agent Plugins
 mod def; //      what is declared
+mod dialect; //  how values refer to variables
 mod entries; //  the entries of `tools`
 mod env; //      declared variables
 mod field; //    values of several sections

@@ -12,7 +12,7 @@ use std::{
 use flyto_tools::{SchemaChecker, SchemaError};
 use serde_json::Value;
 
-use super::servers::Dialect;
+use super::dialect::Dialect;
 use crate::options::LoadOptions;
 
 /// Where a manifest lies, and how closely it is looked at.

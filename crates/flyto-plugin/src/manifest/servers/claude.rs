@@ -12,13 +12,13 @@ use flyto_execenv::Template;
 use super::{
     conformant::Beside,
     def::{ServerDef, Transport},
-    dialect::{CLAUDE_DIRS, Dialect},
     native,
 };
 use crate::{
     codes,
     files::{self, Unread},
     manifest::{
+        dialect::{CLAUDE_DIRS, Dialect},
         place::Place,
         within::{leaves, stays_within},
     },

@@ -9,7 +9,6 @@
 pub(super) mod claude; //     in the files of plugins of Claude Code
 pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
 pub(super) mod def; //        what is declared
-mod dialect; //               how values refer to variables
 pub(super) mod native; //     in the block `mcpServers` of a manifest
 mod url; //                   addresses of servers
 
@@ -19,8 +18,8 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, 
 use flyto_execenv::{Environment, Template};
 
 use self::def::ServerDef;
-pub(crate) use self::dialect::Dialect;
 use super::{
+    dialect::Dialect,
     env::{self, Budget},
     field::check_system_text,
     literal::span_within,

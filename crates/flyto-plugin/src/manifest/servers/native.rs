@@ -11,7 +11,6 @@ use flyto_execenv::Template;
 
 use super::{
     def::{HttpKind, ServerDef, Transport},
-    dialect::Dialect,
     foreign_reference, header_fault, read_all, report_unset, template, url,
 };
 use crate::{
@@ -19,6 +18,7 @@ use crate::{
     manifest::{
         command,
         def::MAX_TIMEOUT,
+        dialect::Dialect,
         env, meant,
         place::{Place, Seen},
     },

@@ -24,7 +24,7 @@ impl Dialect {
     /// # Errors
     ///
     /// A `${` that is not closed or that holds no name, and where it stands in `text`.
-    pub(in crate::manifest) fn parse(self, text: &str) -> Result<Template, (usize, TemplateError)> {
+    pub(super) fn parse(self, text: &str) -> Result<Template, (usize, TemplateError)> {
         if self == Self::Own {
             return Template::parse(text).map_err(|err| (err.offset(), err));
         }
