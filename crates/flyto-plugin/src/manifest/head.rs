@@ -1,6 +1,6 @@
 //! What is said about the plugin as a whole.
 //!
-//! [`read`] is the way into this module's parent. Of the native format a mistake in `name`,
+//! Of the native format a mistake in `name`,
 //! `execution`, `binary`, or in the types of `tools` and `mcpServers`, costs the plugin; one in
 //! `version`, `description` or `author` costs that text, which then counts as absent.
 
@@ -9,41 +9,26 @@ use flyto_diagnostics::{
 };
 
 use super::{
-    binary, claude, conformant,
+    binary,
     def::{Manifest, Read},
-    dialect::Dialect,
     entries::{Entries, entries, execution, version},
-    flat, foreign, meant,
+    meant,
     place::Place,
     servers::{self, conformant::Beside},
 };
 use crate::{codes, names::NameKind};
 
-/// Reads a whole manifest.
-/// The format is told in this order: Claude Code by the place of the file, Agent Plugins by its `$schema`, a single tool by its
-/// `command`, a file of another kind, and then the native format.
+/// Reads a manifest of the native format.
 ///
 /// # Errors
 ///
 /// [`Reported`] when the plugin cannot be used at all. Tools and servers that cannot be used are
 /// left out of the result and do not fail it.
-pub(crate) fn read(
+pub(super) fn read(
     root: At<'_>,
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Read, Reported> {
-    if place.dialect == Dialect::Claude {
-        return claude::read(root, place, findings);
-    }
-    if conformant::is_conformant(root) {
-        return conformant::read(root, place, findings);
-    }
-    if flat::is_flat(root) {
-        return flat::read(root, place, findings);
-    }
-    if let Some(diagnostic) = foreign::recognised(root) {
-        return Err(findings.push(diagnostic));
-    }
     let mut reader = ObjectReader::new(root, findings)?;
     let name = name(&mut reader);
     let version = version(&mut reader);
@@ -113,20 +98,6 @@ pub(super) fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Rep
         Some(better) => diag.with_suggestion(at.span(), quoted(&better)),
         None => diag,
     }))
-}
-
-/// The name that a plugin goes by, told from a manifest without reading the rest of it.
-/// A search asks the filter about it first: a blocked plugin is not read any further. The name
-/// may break the rules; `None` where there is no text under `name`.
-pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
-    let written = root.member("name")?.value().as_str()?;
-    Some(if conformant::is_conformant(root) {
-        conformant::id(written)
-    } else if flat::is_flat(root) {
-        flat::plugin_name(written)
-    } else {
-        written.to_owned()
-    })
 }
 
 /// A part of the head: there, absent, or with a finding.

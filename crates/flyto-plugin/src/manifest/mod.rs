@@ -1,9 +1,9 @@
 //! What a `plugin.json` says, and reading it.
 //!
-//! The way of a manifest: [`read`] looks which of three formats it has (`head`, `flat`,
-//! `conformant`). `flat` is one tool; the other two read the entries of `tools` (`entries`). Each
-//! tool is read by `tool`, in the form that it has: `argv`, `template` or `binary`. Servers are
-//! read beside the tools (`servers`).
+//! The way of a manifest: [`read`] looks which of four formats it has (`format`). `flat` is one
+//! tool, and `claude` has servers alone; `head` and `conformant` read the entries of `tools`
+//! (`entries`). Each tool is read by `tool`, in the form that it has: `argv`, `template` or
+//! `binary`. Servers are read beside the tools (`servers`).
 //!
 //! What holds throughout:
 //!
@@ -31,6 +31,7 @@ mod field; //    values of several sections
 mod flat; //     a tool where the plugin belongs
 mod foreign; //  files of other kinds
 mod form; //     which form a tool has
+mod format; //   which format a manifest has
 mod head; //     what is said about the plugin as a whole
 mod lazy; //     schemas that become values when they are first used
 mod literal; //  places inside a JSON string
@@ -67,7 +68,7 @@ pub use self::{
 pub(crate) use self::{
     env::{is_reserved, name_fault},
     field::{check_system_text, start_dir},
-    head::{declared_name, read},
+    format::{declared_name, read},
     meant::flag,
     metadata::MAX_ALIASES,
     place::{Place, Seen},
