@@ -181,7 +181,8 @@ impl Session {
         };
         let mut host =
             Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
-        if matches!(backend, Backend::Used | Backend::Unused) {
+        // One call has no next one.
+        if backend != Backend::Serving {
             host = host.ready(ReadyOptions::new().processes(0));
         }
         let mut host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
