@@ -41,8 +41,13 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     let program = resolve::resolve_program(spec);
     let program = program.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
     let mut beside = Vec::new();
-    if is_path && script(&program).is_some() {
+    let is_script = script(&program).is_some();
+    if is_path && is_script {
         beside.extend(program.parent().map(Path::to_owned));
+    }
+    let mut linked = Vec::new();
+    if is_script {
+        linked.extend(beside_target(&program));
     }
     if program.file_name() == Some(OsStr::new("env")) {
         let mut words = spec.args.iter().map(|it| it.as_bytes());
@@ -56,16 +61,28 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
         let path = spec.working_dir.join(arg);
         if !arg.is_empty() && path.is_file() {
             beside.extend(path.parent().map(Path::to_owned));
+            linked.extend(beside_target(&path));
             walk.add_file(path);
         }
     }
     walk.add_file(spec.working_dir.clone());
     let Some(ready) = &spec.ready else { return Ok(walk.files) };
     let beside = beside.iter().filter(|_| ready.beside_arguments);
-    for path in ready.watched.iter().chain(beside) {
+    // Those that are watched for a file are watched where it lies.
+    let is_watched = ready.beside_arguments || !ready.watched.is_empty();
+    let linked = linked.iter().filter(|_| is_watched);
+    for path in ready.watched.iter().chain(beside).chain(linked) {
         walk.add_all(CWD, path.as_os_str(), path, 0)?;
     }
     Ok(walk.files)
+}
+
+/// The directory that an interpreter takes for that of a script: of a link, the one of the file that it leads to. `None` where the
+/// path holds no link behind its directory.
+fn beside_target(script: &Path) -> Option<PathBuf> {
+    let is_link = script.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    let target = is_link.then(|| script.canonicalize().ok()).flatten()?;
+    target.parent().map(Path::to_owned)
 }
 
 /// How many interpreters of interpreters the kernel follows (execve(2)).
@@ -183,8 +200,8 @@ impl Walk {
             let [modified, changed] = times(stat);
             add(stat.st_size.cast_unsigned());
             [modified.0, modified.1, changed.0, changed.1].into_iter().for_each(add);
-            // The later of the two: the time of the content can be set, that of the inode cannot.
-            let (seconds, nanoseconds) = modified.max(changed);
+            // That of the inode moves with each change; the time of the content can be set, also to a time to come.
+            let (seconds, nanoseconds) = changed;
             let age = Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0));
             self.files.changed_at(UNIX_EPOCH + age);
         }
@@ -386,6 +403,29 @@ mod tests {
             },
             Some("link"),
         );
+    }
+
+    #[test]
+    fn what_lies_beside_the_target_of_a_script_is_seen() {
+        let (dir, spec) = place();
+        let root = dir.path();
+        fs::create_dir(root.join("real")).expect("ours");
+        fs::write(root.join("real/tool"), "#!/bin/sh\n").expect("ours");
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(root.join("real/tool"), mode).expect("ours");
+        symlink("../real/tool", root.join("plugin/linked")).expect("ours");
+        let (program, argument) = (spec.clone(), spec);
+        let mut program = program.ready(Ready::new().watch(root.join("plugin")));
+        program.program = crate::Program::from(root.join("plugin/linked"));
+        let mut argument = argument.ready(Ready::new().watch_beside_arguments());
+        argument.args = vec!["linked".into()];
+        for spec in [program, argument] {
+            let before = start_files(&spec).expect("it is there");
+            fs::write(root.join("real/module"), "1").expect("ours");
+            let after = start_files(&spec).expect("it is there");
+            assert_eq!(before.difference(&after), Some(&*root.join("real/module")));
+            fs::remove_file(root.join("real/module")).expect("ours");
+        }
     }
 
     #[test]
