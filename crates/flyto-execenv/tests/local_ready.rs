@@ -220,6 +220,51 @@ async fn a_program_that_writes_beside_itself_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_program_that_writes_beside_itself_within_its_call_is_kept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = dir.path().join("log");
+    write_settled(&log, "");
+    let env = env(ReadyOptions::new());
+    let script = format!("read -r line; echo $line >> {log:?}; echo $line");
+    let spec = || spec(&script, "x").ready(Ready::new().watch(dir.path()));
+    for n_calls in 1..=5 {
+        let outcome = env.run(spec()).await.expect("it starts");
+        assert_eq!(is_ready(&outcome), n_calls > 1, "{outcome:?}");
+        until_waiting(&env, 1).await;
+    }
+    assert_eq!(fs::read_to_string(&log).expect("written"), "x\n".repeat(5));
+}
+
+#[tokio::test]
+async fn an_edit_between_calls_turns_a_program_on_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let library = dir.path().join("lib");
+    write_settled(&library, "0");
+    let env = env(ReadyOptions::new());
+    let spec = || spec(ECHO, "x").ready(Ready::new().watch(dir.path()));
+    env.run(spec()).await.expect("it starts");
+    for n_edits in 1..=3 {
+        until_waiting(&env, 1).await;
+        fs::write(&library, n_edits.to_string()).expect("it is ours");
+        assert!(!is_ready(&env.run(spec()).await.expect("it starts")));
+    }
+    // It is off, and an edit is seen by the first call that begins once the one before is over.
+    let mut n_edits = 3;
+    loop {
+        n_edits += 1;
+        fs::write(&library, n_edits.to_string()).expect("it is ours");
+        match env.run(spec()).await.expect("it starts").readiness {
+            ExecReadiness::Cold(ColdStart::TurnedOff(_)) if env.waiting_processes() == 0 => {
+                yield_now().await
+            }
+            _ => break,
+        }
+    }
+    until_waiting(&env, 1).await;
+    assert!(is_ready(&env.run(spec()).await.expect("it starts")));
+}
+
+#[tokio::test]
 async fn a_process_whose_files_change_ends_without_a_call() {
     let dir = tempfile::tempdir().expect("a directory");
     let library = dir.path().join("lib");

@@ -250,7 +250,7 @@ fn readiness(outcome: &Outcome) -> Option<Readiness> {
 fn help(why: &ColdStart) -> &'static str {
     match why {
         ColdStart::TurnedOff(why) => help(why),
-        ColdStart::Changed(_) => "let the program write into another directory than its own",
+        ColdStart::Changed(_) => "let no program write into its directory while it waits",
         ColdStart::TooManyFiles => "move what the program does not load out of its directory",
         ColdStart::TooLarge { .. } => "let the program fill its memory after it has read its input",
         _ => "let the program read its input before it does anything",

@@ -84,6 +84,9 @@ impl StartFiles {
     pub(super) fn is_settled(&self, now: SystemTime) -> bool {
         self.changed.is_none_or(|it| now.duration_since(it).is_ok_and(|age| age > SETTLED_AFTER))
     }
+
+    /// How long it takes until they are settled, if they stay as they are.
+    pub(super) const SETTLING: Duration = SETTLED_AFTER.saturating_add(Duration::from_millis(1));
 }
 
 type Files = [(PathBuf, Option<Vec<u8>>)];

@@ -12,6 +12,7 @@ mod env; //   what a handle does with them
 mod files; // what a start reads, to compare
 mod idle; //  one process that waits
 mod pool; //  all of them, within their bounds
+mod useless; // when there is none any more
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -156,9 +157,11 @@ pub enum ColdStart {
     /// The process closed its output before it was asked.
     Closed,
     /// Three processes in a row could not wait, the last one for this reason. None is started until a file changes that the
-    /// spec reads; where files changed while such a process waited, which it may have written itself, until one changes that the
-    /// spec names; or until [`ExecEnv::end_waiting`](crate::ExecEnv::end_waiting).
+    /// spec reads; where files changed while such a process waited, which it may have written itself, until one changes between
+    /// two calls; or until [`ExecEnv::end_waiting`](crate::ExecEnv::end_waiting).
     TurnedOff(Box<Self>),
+    /// Its files went on changing for a second after the last call, so no process was started.
+    Unsettled,
     /// More files than [`MAX_START_FILES`], or directories nested deeper than [`MAX_START_DEPTH`], would have to be looked at before
     /// each call.
     TooManyFiles,
@@ -210,6 +213,7 @@ impl fmt::Display for ColdStart {
                 "more than {MAX_START_FILES} files, or {MAX_START_DEPTH} directories within each \
                  other, would have to be looked at before each call"
             ),
+            Self::Unsettled => f.write_str("its files went on changing after the last call"),
             Self::Unsupported => f.write_str("the backend cannot keep a process ready"),
             Self::Memory => {
                 f.write_str("the processes that wait have all the memory they may take")

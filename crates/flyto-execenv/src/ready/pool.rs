@@ -10,23 +10,24 @@ use tokio::{
     runtime::Handle,
     sync::Notify,
     task::{AbortHandle, spawn_blocking},
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 use super::{
     ColdStart, ReadyOptions, StartFiles,
     idle::{Held, Idle},
+    useless::Useless,
 };
 use crate::{Capability, ErrorOutput, Executor, MemoryMeter, Output, Spec, Stdin};
 
 /// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
 const PROGRAMS: usize = 64;
 
-/// After how many processes in a row that did not wait a program is no longer started before its calls: 3.
-const USELESS_STARTS: u32 = 3;
-
 /// How long a start that is under way is waited for at the end: 5 s.
 const START_TIME: Duration = Duration::from_secs(5);
+
+/// How often files that have just changed, as by the call that is over, are looked at again before a start: 10 times.
+const SETTLING_LOOKS: u32 = 10;
 
 /// When a process that waits is looked at first, for its memory once it has loaded and for its files: after 1 s. Then every 10 s.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
@@ -86,34 +87,6 @@ struct Program {
     useless: Option<Useless>,
     /// Why no process waits.
     why: ColdStart,
-}
-
-/// What is known of processes in a row that could not wait.
-struct Useless {
-    n_processes: u32,
-    /// Why the last one could not, and the files as they were then.
-    why: ColdStart,
-    files: Arc<StartFiles>,
-    /// Whether files changed while one of them waited. It may have written them itself, as the next one will.
-    is_restless: bool,
-}
-
-impl Useless {
-    /// Whether no further process is started for a program whose files are these.
-    fn turns_off(&self, now: &StartFiles) -> bool {
-        let is_same = match self.is_restless {
-            true => self.files.names_the_same(now),
-            false => *self.files == *now,
-        };
-        self.n_processes >= USELESS_STARTS && is_same
-    }
-
-    fn cold_start(&self) -> ColdStart {
-        match self.n_processes < USELESS_STARTS {
-            true => self.why.clone(),
-            false => ColdStart::TurnedOff(Box::new(self.why.clone())),
-        }
-    }
 }
 
 /// A call of a program that may be started before. When it is dropped, the call is over, and the next process starts.
@@ -203,13 +176,13 @@ impl Pool {
 
     async fn take_waiting(&self, key: &Key) -> Result<Held, ColdStart> {
         let mut files = None;
-        loop {
+        let why = loop {
             let (mut idle, why) = {
                 let mut state = self.state();
                 let Some(program) = state.program(key) else { return Err(ColdStart::NoneWaiting) };
                 let why = program.why.clone();
                 match program.waiting.is_empty() {
-                    true => return Err(why),
+                    true => break why,
                     // The one that has waited longest has loaded.
                     false => (program.waiting.remove(0), why),
                 }
@@ -237,6 +210,25 @@ impl Pool {
                 }
                 (Err(why), None) => self.state().was_useless(key, why, now, false),
             }
+        };
+        self.look_whether_edited(key);
+        Err(why)
+    }
+
+    /// Has a program started before its calls again that was turned off since its files changed while it waited, once they are
+    /// others than after its last call: no process of it has written them.
+    fn look_whether_edited(&self, key: &Key) {
+        let before = {
+            let mut state = self.state();
+            let alone = state.program(key).filter(|it| it.n_calls == 1);
+            alone.and_then(|it| it.useless.as_mut()?.after_call.take())
+        };
+        let Some(before) = before else { return };
+        let now = key.executor.start_files(&key.spec);
+        if now.is_ok_and(|it| it != before)
+            && let Some(program) = self.state().program(key)
+        {
+            program.useless = None;
         }
     }
 
@@ -367,6 +359,7 @@ impl State {
             n_processes: before.as_ref().map_or(0, |it| it.n_processes) + 1,
             why,
             files: Arc::clone(files),
+            after_call: None,
             is_restless: is_restless || before.is_some_and(|it| it.is_restless),
         };
         program.why = useless.cold_start();
@@ -504,20 +497,29 @@ async fn start(
     if !key.executor.capabilities().has(Capability::PipedStreams) {
         return Err(ColdStart::Unsupported);
     }
-    let files = start_files(key).await?;
+    let mut files = start_files(key).await?;
     if let Some(pool) = pool.upgrade()
         && let Some(program) = pool.state().program(key)
-        && let Some(useless) = &program.useless
+        && let Some(useless) = &mut program.useless
     {
         if useless.turns_off(&files) {
+            useless.after_call = Some(files);
             return Err(useless.cold_start());
         }
-        if useless.n_processes >= USELESS_STARTS {
+        if useless.is_off() {
             program.useless = None;
         }
     }
+    // Many programs write something within a call.
+    for _ in 0..SETTLING_LOOKS {
+        if files.is_settled(SystemTime::now()) {
+            break;
+        }
+        sleep(StartFiles::SETTLING).await;
+        files = start_files(key).await?;
+    }
     if !files.is_settled(SystemTime::now()) {
-        return Err(ColdStart::NoneWaiting);
+        return Err(ColdStart::Unsettled);
     }
     let started = Instant::now();
     let running = key.executor.start((*key.spec).clone()).await;
