@@ -103,6 +103,86 @@ pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
     })
 }
 
+/// Whether a program that expands braces and brackets of an address by itself, as
+/// curl does, may find a host in this text that is not written in it:
+/// `{good,evil}.org`, `[e-e]vil.org`.
+///
+/// Looked at are the text, what stands behind each `://` and, before the first
+/// slash, behind each `=`. A text that holds in each case a character of no host,
+/// such as `{"a": 1}`, is none, nor is the literal of an IPv6 address.
+pub(crate) fn may_expand(text: &str) -> bool {
+    const MAX_STARTS: usize = 64;
+    if !text.contains(is_expanding) {
+        return false;
+    }
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let values = text[..end].match_indices('=').map(|(at, _)| at + 1);
+    let addresses = text.match_indices("://").map(|(at, sign)| at + sign.len());
+    let mut starts = std::iter::once(0).chain(values).chain(addresses);
+    let found = starts.by_ref().take(MAX_STARTS).any(|at| host_may_expand(&text[at..]));
+    found || starts.next().is_some()
+}
+
+fn is_expanding(it: char) -> bool {
+    matches!(it, '{' | '}' | '[' | ']')
+}
+
+fn host_may_expand(text: &str) -> bool {
+    let text = text.trim_start().trim_start_matches(['"', '\'']);
+    let text = match has_web_scheme(text) {
+        true => text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches('/'),
+        false => text.strip_prefix("//").unwrap_or(text),
+    };
+    if text.starts_with(['/', '.', '~', '-']) {
+        return false;
+    }
+    let ends_host = |it: char| matches!(it, '/' | '?' | '#');
+    // No host, whatever the program. What stands before an `@` may be anything.
+    let is_of_host = |it: &str| {
+        !it.contains(|it: char| {
+            it.is_whitespace() || it.is_control() || "\"'`$()<>|^*;&!=+".contains(it)
+        })
+    };
+    if text.contains(['@', '\\']) {
+        return text.split(ends_host).next().unwrap_or(text).contains(is_expanding);
+    }
+    let mut rest = text;
+    let mut expands = false;
+    while !rest.is_empty() {
+        let at = rest.find(|it| is_expanding(it) || ends_host(it)).unwrap_or(rest.len());
+        // A quote may end what is meant as one address: `url="a.org"`.
+        let plain = match at == rest.len() {
+            true => rest.trim_end().trim_end_matches(['"', '\'']),
+            false => &rest[..at],
+        };
+        if !is_of_host(plain) {
+            return false;
+        }
+        let Some(sign) = rest[at..].chars().next().filter(|it| !ends_host(*it)) else { break };
+        let behind = &rest[at + sign.len_utf8()..];
+        let close = match sign {
+            '{' => behind.find('}'),
+            '[' => behind.find(']'),
+            _ => return true,
+        };
+        let Some(close) = close else { return true };
+        let inner = &behind[..close];
+        let is_ipv6 = sign == '['
+            && inner.split('%').next().unwrap_or(inner).parse::<std::net::Ipv6Addr>().is_ok();
+        let mut cases = inner.split(|it| sign == '{' && it == ',');
+        let fits = |it: &str| is_of_host(it.split(ends_host).next().unwrap_or(it));
+        if !cases.any(fits) {
+            return false;
+        }
+        if !is_ipv6 && inner.contains(ends_host) {
+            return true;
+        }
+        expands |= !is_ipv6;
+        rest = &behind[close + 1..];
+    }
+    expands
+}
+
 /// The host in its one form. Dots at the end are taken off, since both spellings
 /// lead to one place; an IPv4 address within an IPv6 one counts as the former for
 /// [`is_local`](Address::is_local).

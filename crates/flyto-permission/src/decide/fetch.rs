@@ -116,6 +116,14 @@ impl Judge<'_> {
         }
     }
 
+    /// A text of which a program may make hosts that are not written in it.
+    #[cfg(feature = "bash")]
+    pub(super) fn narrow_expanding_host(&mut self, text: &str) {
+        if host::may_expand(text) {
+            self.unread_url(text, "a program may expand braces and brackets in its host", "");
+        }
+    }
+
     /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`,
     /// `a:HOST:b`, `-xHOST`. Rules that spell a host, or one above it, count.
     pub(super) fn narrow_host_parts(&mut self, text: &str) {

@@ -89,10 +89,9 @@ impl<'a> Judge<'a> {
             match text {
                 Some(text) => {
                     let is_plain = !text.starts_with('-')
-                        && text
-                            .bytes()
-                            .map(char::from)
-                            .all(|it| !is_separator(it) && !is_quoting(it))
+                        && text.bytes().map(char::from).all(|it| {
+                            !is_separator(it) && !is_quoting(it) && !matches!(it, '[' | ']')
+                        })
                         && base.others.as_ref().is_some_and(Vec::is_empty);
                     if let Some(leads_to_keys) = self.seen[1].get(text).filter(|_| is_plain) {
                         found.touches_keys |= *leads_to_keys;
@@ -199,6 +198,7 @@ impl<'a> Judge<'a> {
         }
         if self.index.narrows.hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
+            self.narrow_expanding_host(text);
         }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
         if self.index.paths.narrows()
