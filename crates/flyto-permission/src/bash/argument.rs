@@ -84,9 +84,11 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
 
 impl Command {
     /// Whether it is known to open no file that a word of it names; also
-    /// assignments without a program.
+    /// assignments without a program. Not so a text for several commands, as in
+    /// `{ a; b; } <<< text`.
     pub(crate) fn opens_nothing(&self) -> bool {
-        self.words.len() == self.n_assignments || self.is_one_of(OPEN_NOTHING)
+        let has_program = self.words.len() > self.n_assignments || !self.inputs.is_empty();
+        !has_program || self.is_one_of(OPEN_NOTHING)
     }
 
     /// Whether it is known to connect to no host that a word of it names.

@@ -133,6 +133,8 @@ pub(crate) struct Command {
     pub(crate) redirects: Vec<Redirect>,
     /// The last redirection of it counts.
     pub(crate) stdin: Stdin,
+    /// Texts of the line that it may read, of any descriptor.
+    pub(crate) inputs: Vec<Input>,
     /// The command in whose words this one stands as text, if it does.
     pub(crate) parent: Option<usize>,
     /// Commands in substitutions within this one. As a range of
@@ -189,6 +191,32 @@ pub(crate) enum Stdin {
     Text(String),
     /// A here-document, by number.
     Heredoc(usize),
+}
+
+/// A text of the line that a command may read, as a list of files or addresses.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// A here-string.
+    Word { word: Word, is_stdin: bool },
+    /// A here-document, by number.
+    Heredoc { slot: usize, is_stdin: bool },
+}
+
+impl Input {
+    /// Whether it is the standard input.
+    fn is_stdin(&self) -> bool {
+        match self {
+            Self::Word { is_stdin, .. } | Self::Heredoc { is_stdin, .. } => *is_stdin,
+        }
+    }
+}
+
+impl Analysis {
+    /// The lines of a here-document; `None` where they are known only when the line
+    /// runs.
+    pub(crate) fn heredoc(&self, slot: usize) -> Option<&str> {
+        self.heredocs.get(slot)?.as_deref()
+    }
 }
 
 impl Command {

@@ -563,7 +563,7 @@ impl<'a> Parser<'a> {
         if !ends {
             return Err(self.unclear("this stands where no command can"));
         }
-        if !command.redirects.is_empty() {
+        if !command.redirects.is_empty() || !command.inputs.is_empty() {
             command.text = cut(&self.text[start..self.pos]);
             command.parent = self.context.parent;
             command.repeated = self.context.repeated;

@@ -7,7 +7,7 @@
 use flyto_tools::Access;
 
 use super::{
-    Command, Redirect, Stdin, Word,
+    Command, Input, Redirect, Stdin, Word,
     parse::{Parsed, Parser},
 };
 
@@ -38,6 +38,7 @@ impl Parser<'_> {
         self.pos += n_digits + operator.len();
         if operator.starts_with("<<") && *operator != "<<<" {
             let slot = self.heredoc(*operator == "<<-")?;
+            command.inputs.push(Input::Heredoc { slot, is_stdin });
             if is_stdin {
                 command.stdin = Stdin::Heredoc(slot);
             }
@@ -52,7 +53,10 @@ impl Parser<'_> {
             };
         }
         let access = match *operator {
-            "<<<" => return Ok(true),
+            "<<<" => {
+                command.inputs.push(Input::Word { word: target, is_stdin });
+                return Ok(true);
+            }
             "<&" | ">&" if is_descriptor(&target) => return Ok(true),
             "<&" => return Err(self.unclear("a file descriptor that is not a number")),
             "<" => Access::Read,

@@ -91,7 +91,11 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                 // No rule for the words of the shell answers for what it reads.
                 const FROM_INPUT: &str = "a shell that reads its commands from input";
                 let res = match script {
-                    Some(script) => run_text(out, next, None, &script),
+                    Some(script) => {
+                        // Its words are read as commands.
+                        out.commands[next].inputs.retain(|it| !it.is_stdin());
+                        run_text(out, next, None, &script)
+                    }
                     None => Err(Unclear::new(FROM_INPUT, &text)),
                 };
                 out.unclear.extend(res.err());

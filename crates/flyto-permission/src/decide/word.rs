@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Danger, DangerKind, Subject,
-    bash::{Analysis, Case, Command, Known, Word},
+    bash::{Analysis, Case, Command, Input, Known, Word},
     location::may_be_opened,
     rules::Narrows,
 };
@@ -31,6 +31,7 @@ use crate::{
 const MAX_OPTIONS: usize = 3;
 /// Where words of a line may lead.
 pub(super) struct Places<'a> {
+    analysis: &'a Analysis,
     known: Known<'a>,
     /// Beside the one it starts in; `None` where any may be.
     directories: Option<Vec<String>>,
@@ -68,7 +69,7 @@ impl<'a> Judge<'a> {
             true => analysis.directories(&known),
             false => Some(Vec::new()),
         };
-        Places { known, directories }
+        Places { analysis, known, directories }
     }
 
     /// Rules for files and hosts that ask or deny, for each word of a command;
@@ -104,6 +105,7 @@ impl<'a> Judge<'a> {
                 None => self.narrow_open_word(word, (&base, places), &mut found),
             }
         }
+        self.narrow_inputs((command, &base), places, &mut found);
         if command.more_from.is_some() {
             found.has_open_path = true;
             found.has_open_host = true;
@@ -114,6 +116,59 @@ impl<'a> Judge<'a> {
             self.dangers.push(Danger { kind, command: command.text.clone() });
         }
         found.touches_keys
+    }
+
+    /// Texts of here-strings and here-documents, each part of which may be a path or
+    /// an address for the program that reads it, as for `curl -K-`.
+    fn narrow_inputs(
+        &mut self,
+        (command, base): (&Command, &Base<'_>),
+        places: &Places<'_>,
+        found: &mut Found,
+    ) {
+        let mut of_input = Found::default();
+        for input in &command.inputs {
+            match input {
+                Input::Word { word, .. } => match word.literal() {
+                    Some(text) => self.narrow_input_text(text, base, &mut of_input),
+                    None => self.narrow_open_word(word, (base, places), &mut of_input),
+                },
+                Input::Heredoc { slot, .. } => match places.analysis.heredoc(*slot) {
+                    Some(text) => self.narrow_input_text(text, base, &mut of_input),
+                    None => {
+                        of_input.has_open_path = true;
+                        of_input.has_open_host = true;
+                    }
+                },
+            }
+        }
+        if !command.connects_to_nothing() {
+            found.touches_keys |= of_input.touches_keys;
+            found.has_open_path |= of_input.has_open_path;
+            found.has_open_host |= of_input.has_open_host;
+            found.has_open_start |= of_input.has_open_start;
+        }
+    }
+
+    /// A path among several words is a guess, so it is asked.
+    fn narrow_input_text(&mut self, text: &str, base: &Base<'_>, found: &mut Found) {
+        let parts = || text.split_whitespace();
+        if parts().nth(1).is_none() {
+            for part in parts() {
+                self.narrow_word_hosts(part);
+                self.narrow_text_word(part, false, base, found);
+            }
+            return;
+        }
+        let guess = guess_base(base);
+        let mut of_text = Found::default();
+        for part in parts() {
+            self.narrow_word_hosts(part);
+            self.narrow_text_word(part, false, &guess, &mut of_text);
+        }
+        // A text may mention keys and lead to none.
+        found.has_open_path |= of_text.has_open_path;
+        found.has_open_host |= of_text.has_open_host;
     }
 
     /// Says once what of a command may lead anywhere.
@@ -205,9 +260,7 @@ impl<'a> Judge<'a> {
             && text.bytes().any(|it| is_quoting(char::from(it)))
             && !base.command.connects_to_nothing()
         {
-            let others = base.others.iter().flatten().cloned();
-            let others = std::iter::once(".".to_owned()).chain(others).collect();
-            let base = Base { command: base.command, is_fixed: false, others: Some(others) };
+            let base = guess_base(base);
             for path in text.split(|it| is_quoting(it) || is_separator(it)) {
                 if !path.is_empty() {
                     self.narrow_path_part(path, false, &base, found);
@@ -286,6 +339,13 @@ impl<'a> Judge<'a> {
         }
         leads_to_keys
     }
+}
+
+/// The same directories for what may be no path, so that what is found is asked.
+fn guess_base<'c>(base: &Base<'c>) -> Base<'c> {
+    let others = base.others.iter().flatten().cloned();
+    let others = std::iter::once(".".to_owned()).chain(others).collect();
+    Base { command: base.command, is_fixed: false, others: Some(others) }
 }
 
 /// Directories in which a command may look its words up: those of the line, and
