@@ -33,6 +33,9 @@ const OPEN_NOTHING: &[&str] = &[
 /// word does.
 pub(crate) const MAX_VALUES: usize = 16;
 
+/// Most letters of options in one word behind which a value is looked for.
+const MAX_LETTERS: usize = 16;
+
 /// What an argument may be, where it may be run.
 #[derive(Debug)]
 pub(crate) enum Argument<'w> {
@@ -54,9 +57,9 @@ impl<'w> Argument<'w> {
         }
     }
 
-    /// What a word may be, each part of it: the whole, and the value behind each
-    /// `=`, as in `--name=value` and `core.pager=value`; of a text also what stands
-    /// behind the letter of an option.
+    /// What a word may be, each part of it: the whole, the value behind each `=`, as
+    /// in `--name=value` and `core.pager=value`, and what stands behind each of the
+    /// letters of options, as in `-xyVALUE`.
     ///
     /// A leading `!`, `:` or `|`, by which programs tell a command from a text of
     /// another kind, is left out.
@@ -65,12 +68,23 @@ impl<'w> Argument<'w> {
         // The value of an option counts, not the option.
         let whole = (!(word.starts_with('-') && word.contains('='))).then_some(word);
         let is_option = word.starts_with('-') && !word.starts_with("--");
-        let attached = word.get(2..).filter(|_| is_option).map(Self::of);
-        let attached = attached.filter(|it| matches!(it, Self::Text(_)));
-        let parts = whole.into_iter().chain(values);
-        let parts = parts.map(|it| Self::of(it.trim_start_matches(['!', ':', '|'])));
-        parts.chain(attached)
+        let letters = if is_option { word } else { "" };
+        let starts = letters.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
+        let attached = starts.map(|at| &word[at..]);
+        let parts = whole.into_iter().chain(values).chain(attached);
+        parts.map(|it| Self::of(it.trim_start_matches(['!', ':', '|'])))
     }
+}
+
+/// The name behind the number of a line and one letter, as `rm` in `1erm x`, by
+/// which `sed` runs `rm x`.
+///
+/// Without a number only behind an `e`, which is that letter: `add` is a word.
+pub(crate) fn behind_letter(name: &str) -> Option<&str> {
+    let rest = name.trim_start_matches(|it: char| it.is_ascii_digit());
+    let has_number = rest.len() < name.len();
+    let rest = rest.strip_prefix(|it: char| it == 'e' || has_number && it.is_ascii_alphabetic())?;
+    (!rest.is_empty()).then_some(rest)
 }
 
 /// The words in a text of any language that may be the name of a program: `rm` in

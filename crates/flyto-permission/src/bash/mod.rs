@@ -43,7 +43,7 @@ mod word;
 
 use flyto_tools::Access;
 
-pub(crate) use argument::{Argument, MAX_VALUES, tokens};
+pub(crate) use argument::{Argument, MAX_VALUES, behind_letter, tokens};
 pub(crate) use cases::{Case, Known};
 pub(crate) use danger::find_dangers;
 pub(crate) use word::Word;

@@ -127,9 +127,11 @@ impl<'a> Judge<'a> {
 
     /// Rules that ask or deny a program that a text mentions, with any words.
     fn search_mentions(&self, text: &str, search: &mut Search<'a>) {
+        let has_blank = text.contains(|it: char| it.is_ascii_whitespace());
         for name in bash::tokens(text) {
             let base = name.rsplit('/').next().unwrap_or(name);
-            for name in [name, base] {
+            let behind_letter = bash::behind_letter(base).filter(|_| has_blank);
+            for name in [Some(name), Some(base), behind_letter].into_iter().flatten() {
                 if !self.index.narrows_program(name) {
                     continue;
                 }
@@ -151,6 +153,12 @@ impl<'a> Judge<'a> {
                 match known(word) {
                     Some(name) => {
                         self.search_words(name, rest, command.more_from.is_some(), search);
+                        // What stands next to the words behind it: `erm` in `1{erm x`.
+                        let last = bash::tokens(name).last().unwrap_or(name);
+                        let base = last.rsplit('/').next().unwrap_or(last);
+                        if let Some(name) = bash::behind_letter(base).filter(|_| !rest.is_empty()) {
+                            self.search_words(name, rest, command.more_from.is_some(), search);
+                        }
                         // The name of no program, as `%q{rm` in a script of another language.
                         if matches!(Argument::of(name), Argument::Text(_)) {
                             self.search_mentions(name, search);
