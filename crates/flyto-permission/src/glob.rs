@@ -140,6 +140,17 @@ impl Glob {
         literal.collect::<Vec<_>>().join("/")
     }
 
+    /// Whether it starts at a known directory and its literal parts end with this
+    /// name, as those of `a/secrets/**` do with `secrets`.
+    #[cfg(feature = "bash")]
+    pub(crate) fn names_place(&self, name: &str) -> bool {
+        let literal = self.parts.iter().map_while(|it| match it {
+            Part::Literal(it) => Some(&**it),
+            Part::Wild(_) | Part::Any => None,
+        });
+        self.anchor != Anchor::Anywhere && literal.last() == Some(name)
+    }
+
     /// Whether no part is a wildcard.
     pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|it| matches!(it, Part::Literal(_)))

@@ -130,6 +130,15 @@ impl Location {
     }
 }
 
+/// Whether nothing is at an absolute path, in a directory that there is. Nothing
+/// else counts, such as a directory that may not be read.
+#[cfg(feature = "bash")]
+pub(crate) fn is_absent(path: &str) -> bool {
+    let found = fs::symlink_metadata(path);
+    found.is_err_and(|it| it.kind() == io::ErrorKind::NotFound)
+        && Path::new(path).parent().is_some_and(Path::is_dir)
+}
+
 /// Looks an absolute path up.
 pub(crate) fn absolute_location(path: &str) -> Result<Location, &'static str> {
     Starts::default().locate(path)

@@ -97,6 +97,51 @@ fn links_and_dots_are_followed_to_where_they_lead() {
     home.check(&rules, "src/a.rs", Access::Read, Verdict::Allow);
 }
 
+#[cfg(all(unix, feature = "bash"))]
+#[test]
+fn a_bare_word_is_a_path_where_there_is_a_file() {
+    let home = Home::new();
+    let project = home.path().join("project");
+    let id = ToolId::parse("shell:run").expect("this is a name");
+    let check = |denied: &str, line: &str, expected: Verdict| {
+        let texts = ["git", "mkdir", "cat", "find"].map(|it| format!("Bash({it}:*)"));
+        let mut texts: Vec<_> = texts.iter().map(|it| (Verdict::Allow, &**it)).collect();
+        texts.push((Verdict::Deny, denied));
+        let rules = rules(&texts, &[&project]);
+        let preview = Preview::new()
+            .with_command_line(["bash", "-c", line])
+            .with_working_dir(project.to_string_lossy());
+        let request = Request::new(&id)
+            .class(&PermissionClass::BASH)
+            .preview(Some(&preview))
+            .home(home.path());
+        let decision = rules.decide(&request);
+        assert_eq!(decision.verdict, expected, "{denied}, {line}: {decision}");
+    };
+    let read = "Read(secrets/**)";
+    check(read, "git commit -m 'secrets'", Verdict::Allow);
+    check(read, "git commit -m 'rotate secrets'", Verdict::Allow);
+    check(read, "git commit --message=secrets", Verdict::Allow);
+    check(read, "mkdir secrets", Verdict::Allow);
+    // Another part of the line may make it.
+    check(read, "git checkout x && git commit -m 'rotate secrets'", Verdict::Ask);
+    check(read, "git checkout x; cat secrets", Verdict::Ask);
+    check(read, "while true; do git show secrets; done", Verdict::Ask);
+    // A slash makes it a path.
+    check(read, "cat secrets/key", Verdict::Deny);
+    check(read, "git commit -m 'rotate secrets/key'", Verdict::Ask);
+    check(read, "cat ./secrets", Verdict::Deny);
+    // These hold wherever the file is, or for one that is yet to be written.
+    check("Read(*.pem)", "find . -name key.pem", Verdict::Deny);
+    check("Read(secrets)", "find . -name secrets", Verdict::Deny);
+    check("Edit(secrets/**)", "mkdir secrets", Verdict::Deny);
+    // A place that there is.
+    check("Read(src/**)", "git commit -m src", Verdict::Deny);
+    check("Read(src/**)", "git commit -m 'rotate src'", Verdict::Ask);
+    check("Read(keys/**)", "cat keys", Verdict::Deny);
+    check("Read(loop/**)", "cat loop", Verdict::Deny);
+}
+
 #[cfg(unix)]
 #[test]
 fn rules_for_files_hold_where_a_path_leads() {

@@ -212,6 +212,17 @@ impl Input {
 }
 
 impl Analysis {
+    /// Whether one program runs, once, so that nothing in the line makes a file
+    /// before another part of it reads that file.
+    pub(crate) fn runs_once(&self) -> bool {
+        let acts =
+            |it: &&Command| it.levels.iter().any(|it| it.needs_rule) || !it.redirects.is_empty();
+        let is_repeated = |it: &Command| it.repeated || it.more_from.is_some();
+        self.commands.iter().filter(acts).count() == 1
+            && !self.commands.iter().any(is_repeated)
+            && self.unclear.is_empty()
+    }
+
     /// The lines of a here-document; `None` where they are known only when the line
     /// runs.
     pub(crate) fn heredoc(&self, slot: usize) -> Option<&str> {

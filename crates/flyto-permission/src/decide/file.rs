@@ -161,7 +161,7 @@ impl<'a> Judge<'a> {
         let access = if writes { Access::Write } else { Access::Read };
         let resolved = (location.resolved != path).then(|| cut(&location.resolved));
         let subject = || Subject::Path { path: cut(path), resolved: resolved.clone(), access };
-        let hits = self.path_hits(location, writes);
+        let hits = self.path_hits(location, writes, |_| true);
         if let Some(rule) = hits.narrowing() {
             self.reasons.push(Reason::rule(subject(), rule));
             if rule.effect() == Verdict::Deny {
@@ -211,9 +211,22 @@ impl<'a> Judge<'a> {
     /// written. Where the path is one of several that the word may name, it is
     /// asked.
     pub(super) fn narrow_location(&mut self, path: &str, location: &Location, is_certain: bool) {
+        self.narrow_location_by(path, location, is_certain, |_, _| true);
+    }
+
+    /// The same for rules whose pattern is `wanted`, for reading or for writing.
+    pub(super) fn narrow_location_by(
+        &mut self,
+        path: &str,
+        location: &Location,
+        is_certain: bool,
+        wanted: impl Fn(&Glob, bool) -> bool,
+    ) {
         for writes in [false, true] {
             let access = if writes { Access::Write } else { Access::Read };
-            if let Some(rule) = self.path_hits(location, writes).narrowing() {
+            if let Some(rule) =
+                self.path_hits(location, writes, |it| wanted(it, writes)).narrowing()
+            {
                 let resolved = (location.resolved != path).then(|| cut(&location.resolved));
                 let subject = Subject::Path { path: cut(path), resolved, access };
                 self.reasons.push(match is_certain {
@@ -228,20 +241,32 @@ impl<'a> Judge<'a> {
 
     /// Rules that narrow count for the path as it is written and as it leads; rules
     /// that allow only as it leads.
-    fn path_hits(&self, location: &Location, writes: bool) -> Hits<'a> {
+    fn path_hits(
+        &self,
+        location: &Location,
+        writes: bool,
+        wanted: impl Fn(&Glob) -> bool,
+    ) -> Hits<'a> {
         let index = self.index;
         let mut res = index.any_path(writes);
         let anchors = self.anchors();
-        index.paths.find(index, &location.resolved, writes, anchors, |_, _| true, &mut res);
+        index.paths.find(index, &location.resolved, writes, anchors, |it, _| wanted(it), &mut res);
         if location.written != location.resolved {
-            let narrows = |_: &Glob, narrows: bool| narrows;
+            let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
             index.paths.find(index, &location.written, writes, anchors, narrows, &mut res);
         }
         // Links above a home directory or a root lead there from both names.
         let (home, working_dir) = (self.starts.real_home(), self.starts.real_working_dir());
         if home.is_some() || working_dir.is_some() {
             let anchors = Anchors { home, working_dir, roots: &[] };
-            index.paths.find(index, &location.resolved, writes, anchors, |_, _| true, &mut res);
+            index.paths.find(
+                index,
+                &location.resolved,
+                writes,
+                anchors,
+                |it, _| wanted(it),
+                &mut res,
+            );
         }
         res
     }

@@ -87,6 +87,9 @@ pub(crate) struct Judge<'a> {
     /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]
     seen: [std::collections::HashMap<String, bool>; 2],
+    /// The line that is looked at runs one program, once.
+    #[cfg(feature = "bash")]
+    runs_once: bool,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
     /// What is left of [`MAX_WORK`].
@@ -130,6 +133,8 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
         starts: Starts::new(request.working_dir_text(), request.home_text()),
         #[cfg(feature = "bash")]
         seen: Default::default(),
+        #[cfg(feature = "bash")]
+        runs_once: false,
         real_roots: None,
         work: MAX_WORK,
         #[cfg(feature = "bash")]

@@ -23,7 +23,8 @@ use super::{
 use crate::{
     Danger, DangerKind, Subject,
     bash::{Analysis, Case, Command, Input, Known, Word},
-    location::may_be_opened,
+    glob::Glob,
+    location::{Location, is_absent, may_be_opened},
     rules::Narrows,
 };
 
@@ -59,12 +60,16 @@ struct Found {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn places<'b>(&self, analysis: &'b Analysis) -> Places<'b>
+    pub(super) fn places<'b>(&mut self, analysis: &'b Analysis) -> Places<'b>
     where
         'a: 'b,
     {
         let request: &'a crate::Request<'a> = self.request;
         let known = Known::new(analysis, request.home_text(), request.working_dir_text());
+        if std::mem::replace(&mut self.runs_once, analysis.runs_once()) != self.runs_once {
+            // What was found of a path holds for lines of one kind.
+            self.seen = Default::default();
+        }
         let directories = match analysis.commands.iter().any(|it| it.moved) {
             true => analysis.directories(&known),
             false => Some(Vec::new()),
@@ -306,7 +311,21 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether a word is a name at which there is nothing, neither where the command
+    /// runs nor in a root: nothing can be read there, so it is a word of a message.
+    fn is_absent_word(&self, word: &str, location: &Location) -> bool {
+        !word.contains('/')
+            && !word.starts_with(['~', '.'])
+            && is_absent(&location.written)
+            && is_absent(&location.resolved)
+            && self.index.roots.iter().all(|it| is_absent(&format!("{it}/{word}")))
+    }
+
     /// A path that a word may name: whether it leads to keys.
+    ///
+    /// A rule for reading `secrets/**` does not hold for the bare word `secrets`
+    /// where there is no such file; one that is found anywhere, as `*.pem`, and one
+    /// for writing hold.
     ///
     /// Each is looked up once per decision. `written` is what stands in the line;
     /// `is_certain` is false where the word may name another path.
@@ -335,7 +354,15 @@ impl<'a> Judge<'a> {
             by_text || located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
         self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
         if let (true, Some(location)) = (narrows, located) {
-            self.narrow_location(path, &location, is_certain);
+            match self.is_absent_word(written, &location) {
+                false => self.narrow_location(path, &location, is_certain),
+                // Another part of the line may make it.
+                true if !self.runs_once => self.narrow_location(path, &location, false),
+                true => {
+                    let wanted = |it: &Glob, writes: bool| writes || !it.names_place(written);
+                    self.narrow_location_by(path, &location, is_certain, wanted);
+                }
+            }
         }
         leads_to_keys
     }
