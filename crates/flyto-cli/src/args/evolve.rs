@@ -11,7 +11,7 @@ use super::Common;
 Examples:
   flyto evolve propose first_words.json
   flyto evolve list
-  flyto evolve approve first_words-41c3bd1f2aa0
+  flyto evolve approve first_words-41c3bd1f2aa05e6d7788990011223344556677ab
   flyto evolve diff first_words 1 2
   flyto evolve rollback first_words 1
 
