@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 16;
 pub(super) const UNKNOWN: char = '\u{1}';
 
 /// A word of a simple command.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Word {
     /// What it means, with [`UNKNOWN`] for each value and expansion.
     pub(super) text: String,
@@ -49,6 +49,12 @@ impl Word {
     /// What it means, where that is known: it is one word, and no pattern.
     pub(super) fn fixed(&self) -> Option<&str> {
         (!self.is_split && !self.text.contains(UNKNOWN)).then_some(self.text.as_str())
+    }
+
+    /// The words that `xargs` appends to those of this program. A fault of them is told at the program.
+    pub(super) fn appended(&self) -> Self {
+        let text = UNKNOWN.to_string();
+        Self { text, raw: self.raw.clone(), is_split: true, start: self.start, ..Self::default() }
     }
 }
 

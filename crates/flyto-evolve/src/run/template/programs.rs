@@ -19,7 +19,7 @@ use super::{
         Input, Seen, assignment, at, base_name, file_of_code, fixed, is_assignment, is_device,
         program, refuse,
     },
-    parse::{self, Word},
+    parse::{self, UNKNOWN, Word},
 };
 
 /// Options that have a name, of `set -o` and of shells.
@@ -150,6 +150,15 @@ pub(super) fn arguments(
             err.with_help(|it| format!("hand the value over as an argument, as in `bash -c '… \"$1\"' _ {{{{.{it}}}}}`, where it is \"$1\""))
         });
     }
+    // What `xargs` appends is a word like any other, and may be several.
+    let appended: Vec<Word>;
+    let args = match input {
+        Input::Words if !SHELLS.contains(&name) => {
+            appended = args.iter().cloned().chain([program.appended()]).collect();
+            appended.as_slice()
+        }
+        _ => args,
+    };
     if OTHER_SHELLS.contains(&name) {
         let place = format!("where `{name}` looks for code");
         args.iter().try_for_each(|it| refuse(it, &place))?;
@@ -313,9 +322,12 @@ fn interpreted(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> 
         return Ok(true);
     }
     for word in args {
-        if has_code && matches!(name, "python" | "pypy" | "perl" | "ruby" | "php") {
+        if has_code && matches!(name, "python" | "pypy") {
             // Behind the code of these, everything is an argument.
             return Ok(true);
+        }
+        if has_code && !takes_code && !takes_value && !after_dashes {
+            not_an_option(word)?;
         }
         let text = word.text.as_str();
         if std::mem::take(&mut takes_code) {
@@ -355,10 +367,24 @@ fn interpreted(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> 
             if it.has_file {
                 file_of_code(code, word, seen)?;
             }
+            if !matches!(name, "sed" | "gsed") {
+                // The options of the others end here.
+                return Ok(true);
+            }
             has_code = true;
         }
     }
     Ok(has_code)
+}
+
+/// Refuses a word that may be an option: the begin of it is known at run time only.
+///
+/// Of a placeholder the call itself refuses a value that begins with a dash.
+fn not_an_option(word: &Word) -> Res<()> {
+    match word.text.starts_with(UNKNOWN) && word.values.is_empty() {
+        true => Err(at(word, "may be an option with code: write `--` in front of it")),
+        false => Ok(()),
+    }
 }
 
 /// `git` runs what its configuration names, which an option may set.
@@ -379,12 +405,15 @@ fn git(own: &Word, args: &[Word], input: Input) -> Res<()> {
             _ if text.starts_with('-') => {
                 return Err(at(word, "is no option of `git` that is read here"));
             }
-            _ => return Ok(()),
+            _ => break,
         }
     }
     match input {
-        Input::Words => Err(at(own, "gets its words from the input")),
-        Input::Own => Ok(()),
+        Input::Words if !args.iter().any(|it| it.fixed() == Some("--")) => Err(at(
+            own,
+            "gets words from the input, which may be options: write `--` behind its own",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -431,6 +460,7 @@ fn with_programs(name: &str, letter: char, long: &[&str], args: &[Word]) -> Res<
         if text == "--" {
             break;
         }
+        not_an_option(word)?;
         let is_long = long.iter().any(|it| text.starts_with(it));
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
         if is_long || is_short {
@@ -464,11 +494,11 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
         let name = base_name(text);
         if SHELLS.contains(&name) || OTHER_SHELLS.contains(&name) {
             let is_code = |it: &Word| it.text.starts_with('-') && it.text.contains('c');
-            let options = rest.iter().take_while(|it| it.text.starts_with(['-', '+']));
-            if options.into_iter().any(is_code) {
+            let mut options = rest.iter().take_while(|it| it.text.starts_with(['-', '+']));
+            if options.any(is_code) {
                 arguments(name, word, rest, Input::Own, seen)?;
-            } else if let Some(first) = rest.first() {
-                refuse(first, &format!("where `{name}` looks for code"))?;
+            } else if let Some(first) = rest.iter().find(|it| !it.text.starts_with(['-', '+'])) {
+                fixed(first, &format!("where `{name}` looks for code"))?;
             }
         } else if let Some(it) = INTERPRETERS[..5].iter().find(|it| it.names.contains(&name)) {
             // Its files are of another place, or it is no program here.
