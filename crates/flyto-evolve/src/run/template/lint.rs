@@ -10,8 +10,8 @@
 //!    shell, the loader or a program reads, as `PATH` and `BASH_ENV` are.
 //! 4. Names of variables, options of `set`, and operators of `test` and `[[` are written here.
 //! 5. A shell, or one of a short table of interpreters, has its code in its words and reads none from its input. That code
-//!    is written here, and read by these same rules where it is a shell's. A file of code is run only where the text
-//!    writes no file.
+//!    is written here, and read by these same rules where it is a shell's. A file of code is run only where bash writes no
+//!    file, and no other command of the text has a value, which it might write to that file.
 //!
 //! What another program does with its words and its input is its own matter; see [`programs`](super::programs).
 
@@ -44,10 +44,30 @@ const FIXED: &[&str] = &[
 pub(super) struct Seen {
     /// How deep code stands in code.
     pub(super) depth: usize,
-    /// Where the text has a file of code run.
-    pub(super) runs_file: Option<TemplateFault>,
+    /// The command that is looked at, by its place in the order in which they end.
+    pub(super) command: usize,
+    /// How many commands there were.
+    pub(super) n_commands: usize,
+    /// The commands with a value in their words or their redirections.
+    pub(super) with_values: Vec<usize>,
+    /// Whether the command is one among others within the words of one.
+    pub(super) is_within: bool,
+    /// Where the text has a file of code run, and by which command; `None` is one within the words of another.
+    pub(super) files: Vec<(Option<usize>, TemplateFault)>,
     /// Whether bash writes a file.
     pub(super) writes: bool,
+}
+
+impl Seen {
+    /// The rules that concern several commands, once all of them are seen.
+    pub(super) fn finish(self) -> Res<()> {
+        let Self { with_values, writes, files, .. } = self;
+        let is_other = |own: Option<usize>| with_values.iter().any(|it| Some(*it) != own);
+        match files.into_iter().find(|(own, _)| writes || is_other(*own)) {
+            Some((_, fault)) => Err(fault),
+            None => Ok(()),
+        }
+    }
 }
 
 type Res<T> = Result<T, TemplateFault>;
@@ -157,9 +177,12 @@ pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> 
     if path.is_empty() || path == "-" || is_device(path) {
         return Err(at(word, "has the input run, which holds the values"));
     }
-    seen.runs_file.get_or_insert_with(|| {
-        at(word, "is a file that is run, and the text writes files, which may be that one")
-    });
+    let fault = at(
+        word,
+        "is a file that is run, and another command has a value or writes a file, which may be that one",
+    );
+    let is_within = seen.is_within || seen.depth > 0;
+    seen.files.push(((!is_within).then_some(seen.command), fault));
     Ok(())
 }
 

@@ -108,9 +108,7 @@ impl<'a> Parser<'a> {
     /// substitutions, which has a bound.
     pub(super) fn run(mut self) -> Res<Rendered> {
         self.commands(false)?;
-        if let Some(fault) = self.seen.runs_file.filter(|_| self.seen.writes) {
-            return Err(fault);
-        }
+        self.seen.finish()?;
         Ok(Rendered { text: self.out, may_be_options: self.may_be_options })
     }
 
@@ -151,6 +149,7 @@ impl<'a> Parser<'a> {
         }
         let mut words: Vec<Word> = Vec::new();
         let mut redirect: Option<Redirect> = None;
+        let mut is_value_redirected = false;
         loop {
             let Some(c) = self.peek() else {
                 if is_nested {
@@ -177,7 +176,7 @@ impl<'a> Parser<'a> {
                     redirect = Some(self.redirection(&mut words)?)
                 }
                 ')' if is_nested => {
-                    self.end_command(&mut words)?;
+                    self.end_command(&mut words, is_value_redirected)?;
                     self.copy(1);
                     self.depth -= 1;
                     return Ok(());
@@ -187,7 +186,7 @@ impl<'a> Parser<'a> {
                         .fault("`)` closes nothing; the patterns of `case` are not read here");
                 }
                 '\n' | ';' | '&' | '|' => {
-                    self.end_command(&mut words)?;
+                    self.end_command(&mut words, std::mem::take(&mut is_value_redirected))?;
                     self.copy(1);
                 }
                 '(' if words.iter().all(|it| lint::is_keyword(&it.raw)) => {
@@ -213,18 +212,23 @@ impl<'a> Parser<'a> {
                                 "where a stream is named",
                             ));
                         }
-                        Some(_) => {}
+                        Some(_) => is_value_redirected |= !word.values.is_empty(),
                         None => words.push(word),
                     }
                 }
             }
         }
         self.depth -= 1;
-        self.end_command(&mut words)
+        self.end_command(&mut words, is_value_redirected)
     }
 
     /// Hands the words of a command that is over to the lint, and begins the next one.
-    fn end_command(&mut self, words: &mut Vec<Word>) -> Res<()> {
+    fn end_command(&mut self, words: &mut Vec<Word>, is_value_redirected: bool) -> Res<()> {
+        self.seen.command = self.seen.n_commands;
+        self.seen.n_commands += 1;
+        if is_value_redirected || words.iter().any(|it| !it.values.is_empty()) {
+            self.seen.with_values.push(self.seen.command);
+        }
         lint::check(words, &mut self.seen)?;
         let mut after_dashes = false;
         for word in words.drain(..) {

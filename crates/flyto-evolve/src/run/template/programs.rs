@@ -245,7 +245,7 @@ fn wrapped(
 /// | its words | what becomes of it |
 /// | --- | --- |
 /// | `-c CODE` | the code is read, and what follows are its arguments |
-/// | a file | taken where the text writes no file |
+/// | a file | taken where bash writes no file, and no other command has a value |
 /// | neither, `-s`, `-`, `-i` | refused: it would read its input, which holds the values |
 /// | other options | refused: they may name a file of code, or change how code is read |
 fn shell(name: &str, own: &Word, args: &[Word], seen: &mut Seen) -> Res<()> {
@@ -287,12 +287,12 @@ fn code(text: &str, word: &Word, seen: &mut Seen) -> Res<()> {
     if seen.depth > MAX_DEPTH {
         return Err(at(word, "is code in code in code, which is not read here"));
     }
-    let ran = seen.runs_file.take();
+    let (command, n_files) = (seen.command, seen.files.len());
     parse::nested(text, seen)
         .map_err(|err| at(word, &format!("holds code that is not taken: {}", err.what)))?;
     // Places in that code are none of the text.
-    let within = seen.runs_file.take().map(|it| TemplateFault { at: word.start, ..it });
-    seen.runs_file = ran.or(within);
+    seen.files[n_files..].iter_mut().for_each(|(_, it)| it.at = word.start);
+    seen.command = command;
     seen.depth -= 1;
     Ok(())
 }
@@ -487,7 +487,11 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
                 true => {
                     rest.iter().try_for_each(|it| refuse(it, "behind a word that is no program"))?
                 }
-                false => program(first, rest, Input::Own, seen)?,
+                false => {
+                    let is_within = std::mem::replace(&mut seen.is_within, true);
+                    program(first, rest, Input::Own, seen)?;
+                    seen.is_within = is_within;
+                }
             }
         }
         // A shell among the words, as in `docker exec c sh -c …`. It may as well be a word like any other.
