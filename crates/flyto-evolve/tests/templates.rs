@@ -32,7 +32,7 @@ const PIECES: &[&str] = &[
     ";", "&&", "||", "|", "&", "\n", "#", "!", "<<<", ">", ">>", "<", "<(", ">(", "2>&1", ">&", "&>", "<<E\n", "\nE\n",
     "echo ", "printf '%s' ", "printf ", "cat ", "true ", "[ ", " ]", "test ", "[[ ", " ]]", "-n ", "-v ", "-eq ", " = ", " -a ", "((", "))", "$((", "$[",
     "if ", "; then ", "; fi", "for i in ", "for ", "; do ", "; done", "while false; do ", "case ", " in ", ";; esac", "function f ", "f() ",
-    "A=", "A+=", "a[", "]=", "eval ", "let ", "declare ", "export ", "read ", "unset ", "source ", ". ", "command ", "builtin ", "exec ",
+    "A=", "A+=", "a=", "a={{.x}};", "a+=", "$a ", "export a=1;", "a[", "]=", "eval ", "let ", "declare ", "export ", "read ", "unset ", "source ", ". ", "command ", "builtin ", "exec ",
     "bash ", "sh ", "bash -s ", "sh - ", "\"$E\" ", "E=eval;", "$f ", "\"$f\" ", "alias ls=eval;", "for f in ", "read -r f ", "read PATH ", "PATH=$f ",
     "python3 ", "xargs -I{} ", "hash -p /bin/sh x;", "x ", "/dev/stdin ", "bash -c '$1' _ ", "bash -c 'bash' ", "${f@P}", "[ $f ", "| sh", "<<< {{.x}}",
     "bash -c ", "sh -c ", "env ", "env A=1 ", "xargs ", "nice -n 5 ", "timeout 1 ", "nohup ", "time ", "coproc ", "awk ", "sed ", "find . -exec ",

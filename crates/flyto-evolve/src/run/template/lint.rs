@@ -6,14 +6,17 @@
 //! 1. A program is a plain word that is wholly written here: no expansion, no pattern, nothing below `/proc` or `/dev`.
 //! 2. What evaluates text is not used: `eval`, `trap`, `alias`, `let`, `declare`, functions, `coproc` and their kin. The
 //!    parser refuses arithmetic, indexes, and expansions that calculate or look a name up.
-//! 3. A variable that gets what is known at run time only has a name of lower-case letters, so that it is none that the
-//!    shell, the loader or a program reads, as `PATH` and `BASH_ENV` are.
+//! 3. A variable that gets what is known at run time only reaches no program: it has a name of lower-case letters, so that
+//!    it is none that the environment has by convention, as `PATH` and `BASH_ENV` are, and the text exports it nowhere.
+//!    Names in lower case that bash reads (`histchars`), or that are often exported (`http_proxy`), are not taken.
 //! 4. Names of variables, options of `set`, and operators of `test` and `[[` are written here.
 //! 5. A shell, or one of a short table of interpreters, has its code in its words and reads none from its input. That code
 //!    is written here, and read by these same rules where it is a shell's. A file of code is run only where bash writes no
 //!    file, and no other command of the text has a value, which it might write to that file.
 //!
 //! What another program does with its words and its input is its own matter; see [`programs`](super::programs).
+
+use std::collections::HashSet;
 
 use super::{
     TemplateFault,
@@ -44,6 +47,10 @@ const FIXED: &[&str] = &[
 pub(super) struct Seen {
     /// How deep code stands in code.
     pub(super) depth: usize,
+    /// Variables that the text exports.
+    pub(super) exported: HashSet<String>,
+    /// Variables that get what is known at run time only.
+    pub(super) made: Vec<(String, TemplateFault)>,
     /// The command that is looked at, by its place in the order in which they end.
     pub(super) command: usize,
     /// How many commands there were.
@@ -61,7 +68,10 @@ pub(super) struct Seen {
 impl Seen {
     /// The rules that concern several commands, once all of them are seen.
     pub(super) fn finish(self) -> Res<()> {
-        let Self { with_values, writes, files, .. } = self;
+        let Self { with_values, writes, files, exported, made, .. } = self;
+        if let Some((_, fault)) = made.into_iter().find(|(name, _)| exported.contains(name)) {
+            return Err(fault);
+        }
         let is_other = |own: Option<usize>| with_values.iter().any(|it| Some(*it) != own);
         match files.into_iter().find(|(own, _)| writes || is_other(*own)) {
             Some((_, fault)) => Err(fault),
@@ -80,10 +90,16 @@ pub(super) fn is_keyword(raw: &str) -> bool {
 /// Looks at one simple command, or at the beginning of a compound one.
 pub(super) fn check(words: &[Word], seen: &mut Seen) -> Res<()> {
     let mut words = words;
+    // A variable that a program behind it would get.
+    let mut made: Option<&Word> = None;
     while let [first, rest @ ..] = words {
+        if let Some(word) = made.filter(|_| !is_assignment(&first.raw)) {
+            refuse(word, "in a variable of a program")?;
+            return Err(at(word, "is handed to a program, and what it is shows at run time only"));
+        }
         match first.raw.as_str() {
             "for" | "select" => {
-                rest.first().map_or(Ok(()), variable)?;
+                rest.first().map_or(Ok(()), |it| variable(it, seen))?;
                 // Without `in`, the commands of the loop would be taken for its words.
                 return match rest.get(1) {
                     Some(it) if it.raw != "in" => Err(at(it, "stands where `in` is expected")),
@@ -100,7 +116,11 @@ pub(super) fn check(words: &[Word], seen: &mut Seen) -> Res<()> {
                 continue;
             }
             raw if is_keyword(raw) => {}
-            raw if is_assignment(raw) => assignment(first)?,
+            raw if is_assignment(raw) => {
+                if assignment(first, seen)? {
+                    made = Some(first);
+                }
+            }
             _ => return program(first, rest, Input::Own, seen),
         }
         words = rest;
@@ -151,11 +171,11 @@ pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Se
         if input == Input::Words {
             return Err(at(program, "gets words from the input"));
         }
-        return args.iter().try_for_each(|it| fixed_word(name, it, &place));
+        return args.iter().try_for_each(|it| fixed_word(name, it, &place, seen));
     }
     match name {
         "[" | "test" => condition(args),
-        "printf" => printf(program, args, input),
+        "printf" => printf(program, args, input, seen),
         _ => programs::arguments(name, program, args, input, seen),
     }
 }
@@ -190,7 +210,7 @@ pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> 
 ///
 /// A fixed word can still do harm: an option of `set` that has bash read words in another way, a callback of `mapfile`, an
 /// index in the name of a variable, a file of rules that `make` reads from its input.
-fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
+fn fixed_word(name: &str, word: &Word, place: &str, seen: &mut Seen) -> Res<()> {
     let text = fixed(word, place)?;
     match name {
         "set" => {
@@ -201,14 +221,29 @@ fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
         }
         "shopt" if text == "expand_aliases" => Err(at(word, "changes what a name means")),
         "read" | "mapfile" | "readarray" | "wait" => {
+            // Behind the letter `a`, and that of `wait`, may stand the name of a variable.
             let is_option = text.strip_prefix('-').is_some_and(|it| {
-                it == "N" || it.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+                let plain = it.strip_suffix(['a', 'p']).unwrap_or(it);
+                let is_plain = |it: char| {
+                    !matches!(it, 'a' | 'p') && (it.is_ascii_lowercase() || it.is_ascii_digit())
+                };
+                it == "N" || plain.chars().all(is_plain)
             });
             let is_value = !text.contains(|it: char| it.is_alphabetic() || it == '[');
-            if is_option || is_value { Ok(()) } else { variable(word) }
+            if is_option || is_value { Ok(()) } else { variable(word, seen) }
         }
         "export" | "readonly" | "unset" if text.split('=').next().unwrap_or(text).contains('[') => {
             Err(at(word, "has an index, which bash calculates"))
+        }
+        "export" if !matches!(text, "-p" | "--") => {
+            let Some((variable, _)) = text.split_once('=').filter(|_| is_assignment(text)) else {
+                return Err(at(
+                    word,
+                    "is no `NAME=VALUE`, so programs would get a value that is not written here",
+                ));
+            };
+            seen.exported.insert(variable.trim_end_matches('+').to_owned());
+            Ok(())
         }
         "make" | "gmake" if is_device(text) || (text.ends_with('-') && text != "--") => {
             Err(at(word, "has the input run, which holds the values"))
@@ -219,24 +254,40 @@ fn fixed_word(name: &str, word: &Word, place: &str) -> Res<()> {
 
 /// A variable that gets what is known at run time only.
 ///
-/// By convention the names of variables that programs read are in upper case (POSIX, XBD 8.1), so one in lower case
-/// decides nothing but what this text makes of it.
-fn variable(word: &Word) -> Res<()> {
-    let name = fixed(word, "where a variable is named")?;
-    if is_own_name(name) { Ok(()) } else { Err(not_own(word)) }
+/// By convention the names of variables in the environment are in upper case (POSIX, XBD 8.1), so one in lower case is
+/// new, and bash hands it to no program unless the text exports it.
+fn variable(word: &Word, seen: &mut Seen) -> Res<()> {
+    own(fixed(word, "where a variable is named")?, word, seen)
 }
 
-/// Whether the name is that of a variable which only this text reads.
-fn is_own_name(name: &str) -> bool {
-    name.starts_with(|it: char| it == '_' || it.is_ascii_lowercase())
-        && name.chars().all(|it| it == '_' || it.is_ascii_lowercase() || it.is_ascii_digit())
-}
-
-fn not_own(word: &Word) -> TemplateFault {
-    at(
-        word,
-        "gets what is known at run time only: name it in lower-case letters, as no variable is named that programs read",
-    )
+/// Takes the name of a variable which only this text reads.
+fn own(name: &str, word: &Word, seen: &mut Seen) -> Res<()> {
+    /// Variables in lower case that bash itself reads.
+    const OF_BASH: &[&str] = &["histchars", "auto_resume"];
+    let is_lower = name.starts_with(|it: char| it == '_' || it.is_ascii_lowercase())
+        && name.chars().all(|it| it == '_' || it.is_ascii_lowercase() || it.is_ascii_digit());
+    if !is_lower {
+        let what = "gets what is known at run time only, and a program may read it";
+        let help = match word.values.first() {
+            Some(value) => {
+                format!(
+                    "write the name in lower case, as in `{}={{{{.{value}}}}}`",
+                    name.to_lowercase()
+                )
+            }
+            None => format!("write the name in lower case: `{}`", name.to_lowercase()),
+        };
+        return Err(TemplateFault { help, ..at(word, what) });
+    }
+    if OF_BASH.contains(&name) || name.ends_with("_proxy") || name.starts_with("npm_") {
+        return Err(at(
+            word,
+            "gets what is known at run time only, and bash or a program reads it",
+        ));
+    }
+    let fault = at(word, "gets what is known at run time only, and the text exports it");
+    seen.made.push((name.to_owned(), fault));
+    Ok(())
 }
 
 /// `A=1`, `A+=1` and `A[i]=1`.
@@ -246,15 +297,18 @@ pub(super) fn is_assignment(raw: &str) -> bool {
     is_name && (rest.starts_with(['=', '[']) || rest.starts_with("+="))
 }
 
-/// An assignment: of a fixed text to any variable, and of any other to one of this text's own.
-pub(super) fn assignment(word: &Word) -> Res<()> {
-    refuse(word, "in an assignment")?;
+/// An assignment: of a fixed text to any variable, and of any other to one of this text's own. Whether it is of the latter
+/// kind, which no program may get.
+pub(super) fn assignment(word: &Word, seen: &mut Seen) -> Res<bool> {
     let name = word.text.split('=').next().unwrap_or_default();
     if name.contains('[') {
         return Err(at(word, "has an index, which bash calculates"));
     }
-    let is_fixed = !word.text.contains(UNKNOWN);
-    if is_fixed || is_own_name(name.trim_end_matches('+')) { Ok(()) } else { Err(not_own(word)) }
+    let is_made = word.text.contains(UNKNOWN);
+    if is_made {
+        own(name.trim_end_matches('+'), word, seen)?;
+    }
+    Ok(is_made)
 }
 
 /// Refuses any value in a word.
@@ -335,7 +389,7 @@ fn condition(args: &[Word]) -> Res<()> {
 }
 
 /// `printf` sets a variable by `-v`, and takes its format for options where that begins with a dash.
-fn printf(program: &Word, args: &[Word], input: Input) -> Res<()> {
+fn printf(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
     let place = "where `printf` looks for code";
     let mut args = args;
     if let [first, rest @ ..] = args
@@ -343,12 +397,10 @@ fn printf(program: &Word, args: &[Word], input: Input) -> Res<()> {
     {
         let option = fixed(first, place)?;
         if option == "-v" {
-            rest.first().map_or(Ok(()), variable)?;
+            rest.first().map_or(Ok(()), |it| variable(it, seen))?;
             args = rest.get(1..).unwrap_or_default();
         } else {
-            if !is_own_name(&option[2..]) {
-                return Err(not_own(first));
-            }
+            own(&option[2..], first, seen)?;
             args = rest;
         }
     }

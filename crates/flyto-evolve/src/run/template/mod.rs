@@ -166,6 +166,8 @@ mod tests {
             "{{.x}} a",
             "A={{.x}} ls",
             "A={{.x}}",
+            "a={{.x}} ls",
+            "a[1]={{.x}}",
             "eval {{.x}}",
             "bash -c {{.x}}",
             "timeout --signal KILL 5 {{.x}}",
@@ -252,6 +254,29 @@ mod tests {
             "printf -v PATH %s {{.x}}; ls",
             "printf -vPATH %s {{.x}}; ls",
             "mapfile -C eval a <<< {{.x}}",
+            "for npm_config_script_shell in {{.x}}; do export npm_config_script_shell; npm test; done",
+            "for npm_config_script_shell in {{.x}}; do npm test; done",
+            "for a in {{.x}}; do export a; ls; done",
+            "export a=1; for a in {{.x}}; do ls; done",
+            "for a in {{.x}}; do export a=1; a+=$b; ls; done",
+            "a={{.x}}; export a+=1; ls",
+            "a=1; export a; a={{.x}}; ls",
+            "a={{.x}} b=1 ls",
+            "for f in {{.x}}; do a=$f ls; done",
+            "for f in {{.x}}; do env a=$f ls; done",
+            "for f in {{.x}}; do a=$f if; done",
+            "export a=1; read -ra a <<< {{.x}}; ls",
+            "export a=1; read -raa <<< {{.x}}; ls",
+            "export a=1; read -aa <<< {{.x}}; ls",
+            "export a=1; printf -va %s {{.x}}; ls",
+            "export a=1; printf -v a %s {{.x}}; ls",
+            "set -a; a={{.x}}; ls",
+            "set -o allexport; a={{.x}}; ls",
+            "declare -x a={{.x}}; ls",
+            "typeset -x a; a={{.x}}; ls",
+            "for http_proxy in {{.x}}; do curl a; done",
+            "histchars={{.x}}; ls",
+            "read auto_resume <<< {{.x}}",
             "a[0]=1; echo {{.x}}",
             "bash <<< {{.x}}",
             "env bash <<< {{.x}}",
@@ -367,6 +392,8 @@ mod tests {
             "while read -r line; do echo \"$line\"; done < {{.x}}",
             "set -euo pipefail; git -C {{.x}} log --oneline -n 5 | head -n 3",
             "LC_ALL=C sort {{.x}} | uniq -c",
+            "file={{.x}}; n={{.y}}; head -n \"$n\" \"$file\"",
+            "export LC_ALL=C b=2; a=\"{{.x}}/b\"; c+=$a; wc \"$c\"",
             "n=$(wc -l < {{.x}}); echo \"${n:-0} ${n%.*} ${#n}\"",
             "[ -f {{.x}} ] && [[ -n $HOME ]] && cat -- {{.x}}",
             "timeout -k 5 10 nice -n 5 grep -rn -- {{.x}} .",
@@ -406,6 +433,7 @@ mod tests {
             make it a script (execution_type "script"), which reads "$TOOL_INPUT_X"
             make it a script (execution_type "script"), which reads "$TOOL_INPUT_X"
             make it a script (execution_type "script"), which reads "$TOOL_INPUT_NAME"
+            write the name in lower case, as in `file={{.x}}`
         "#]]
         .assert_eq(
             &[
@@ -416,6 +444,7 @@ mod tests {
                 "sed s/a/{{.x}}/ f",
                 "command -v {{.x}}",
                 "bash; echo {{.x}}",
+                "FILE={{.x}}; cat \"$FILE\"",
             ]
             .map(|it| help(it) + "\n")
             .concat(),

@@ -223,7 +223,7 @@ fn wrapped(
             is_value = end + 1 == letters.len();
         } else if is_assignment(&word.raw) {
             // `env A=1 prog`.
-            assignment(word)?;
+            assignment(word, seen)?;
         } else if n_left > 0 {
             n_left -= 1;
         } else {
@@ -287,11 +287,12 @@ fn code(text: &str, word: &Word, seen: &mut Seen) -> Res<()> {
     if seen.depth > MAX_DEPTH {
         return Err(at(word, "is code in code in code, which is not read here"));
     }
-    let (command, n_files) = (seen.command, seen.files.len());
+    let (command, n_files, n_made) = (seen.command, seen.files.len(), seen.made.len());
     parse::nested(text, seen)
         .map_err(|err| at(word, &format!("holds code that is not taken: {}", err.what)))?;
     // Places in that code are none of the text.
     seen.files[n_files..].iter_mut().for_each(|(_, it)| it.at = word.start);
+    seen.made[n_made..].iter_mut().for_each(|(_, it)| it.at = word.start);
     seen.command = command;
     seen.depth -= 1;
     Ok(())
