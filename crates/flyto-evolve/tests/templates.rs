@@ -89,6 +89,15 @@ fn places_that_are_code_to_a_template_tool_are_code_here() {
     };
     for (programs, options) in [
         ("sh bash dash ash ksh mksh zsh fish csh tcsh pwsh", "-c"),
+        (
+            "yash posh lksh oksh sash bash-static static-sh bash.exe nu xonsh elvish rc es osh python3-dbg tclsh irb",
+            "<<< -c",
+        ),
+        (
+            "choom prlimit setarch linux64 linux32 unbuffer catchsegv setpriv unshare nsenter systemd-run torsocks numactl \
+             dbus-run-session ssh-agent systemd-inhibit fakeroot pkexec proxychains firejail bwrap entr",
+            "--",
+        ),
         ("su runuser script", "-c"),
         ("expect", "-c"),
         ("npx", "--call -c"),

@@ -180,9 +180,12 @@ pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Se
     }
 }
 
-/// The name of a program without its directory and its version.
+/// The name of a program without its directory, its kind of build, and its version.
 pub(super) fn base_name(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or_default();
+    let mut name = path.rsplit('/').next().unwrap_or_default();
+    for kind in [".exe", "-dbg", "-static"] {
+        name = name.strip_suffix(kind).unwrap_or(name);
+    }
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     if plain.is_empty() { name } else { plain }
 }

@@ -27,10 +27,17 @@ pub(super) const SHELL_OPTIONS: &[&str] =
     &["pipefail", "errexit", "nounset", "xtrace", "noglob", "posix"];
 
 /// Shells whose code is read: that of bash, and of those with a smaller grammar.
-const SHELLS: &[&str] = &["sh", "bash", "rbash", "dash", "ash", "ksh", "mksh"];
+#[rustfmt::skip]
+const SHELLS: &[&str] = &[
+    "sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "lksh", "oksh", "loksh", "pdksh", "posh", "static-sh",
+];
 
-/// Shells with another grammar.
-const OTHER_SHELLS: &[&str] = &["zsh", "fish", "csh", "tcsh", "pwsh"];
+/// Shells with another grammar, and interpreters that read commands as a shell does.
+#[rustfmt::skip]
+const OTHER_SHELLS: &[&str] = &[
+    "zsh", "fish", "csh", "tcsh", "pwsh", "powershell", "yash", "sash", "nu", "xonsh", "elvish", "rc", "es", "osh", "ysh", "oil", "ion",
+    "murex", "tclsh", "wish", "irb", "pry", "cmd",
+];
 
 /// Programs that run the one that their words name.
 struct Wrapper {
@@ -73,7 +80,31 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["time"], "apvqV", "fo", 0, false),
     // Its other options put words of the input into the middle of a command.
     wrapper(&["xargs", "gxargs"], "0rtx", "dnPLs", 0, false),
+    // `linux64`, without its number.
+    wrapper(&["linux"], "RvBFILSTXZ3", "", 0, true),
+    // The architecture in front of the program may be left out.
+    wrapper(&["setarch"], "RvBFILSTXZ3", "", 0, true),
+    wrapper(&["choom", "prlimit"], "", "npo", 0, true),
+    wrapper(&["unbuffer"], "p", "", 0, false),
+    wrapper(&["catchsegv", "torsocks", "firejail", "bwrap"], "", "", 0, false),
+    wrapper(&["setpriv"], "d", "", 0, true),
+    wrapper(&["unshare"], "muinpUCTrcf", "RwSG", 0, true),
+    wrapper(&["nsenter"], "muinpCUTaF", "t", 0, true),
+    wrapper(&["systemd-run"], "tPqdGr", "pEuHMC", 0, true),
+    wrapper(&["systemd-inhibit", "dbus-run-session", "pkexec"], "", "", 0, true),
+    wrapper(&["numactl"], "al", "CNimp", 0, true),
+    wrapper(&["ssh-agent"], "csd", "aEtPO", 0, false),
+    wrapper(&["fakeroot"], "u", "lsib", 0, false),
+    wrapper(&["proxychains"], "q", "f", 0, false),
+    wrapper(&["entr"], "acdnprxz", "", 0, false),
     wrapper(&["strace", "ltrace"], "fFqTtvyCckirxw", "eopsubaPX", 0, false),
+];
+
+/// Wrappers that run nothing where no program stands behind them.
+#[rustfmt::skip]
+const MAY_BE_ALONE: &[&str] = &[
+    "env", "genv", "nice", "gnice", "ionice", "taskset", "chrt", "flock", "builtin", "command", "exec", "time", "choom", "prlimit",
+    "numactl", "sudo",
 ];
 
 /// Programs whose first operand is code or a file of it, unless an option has it.
@@ -199,7 +230,7 @@ fn wrapped(
     let mut n_left = wrapper.n_operands;
     let mut is_value = false;
     // Long options, of which the next word may be the value.
-    let mut n_unsure = 0;
+    let mut n_unsure = usize::from(name == "setarch");
     for (index, word) in args.iter().enumerate() {
         let text = fixed(word, &place)?;
         if std::mem::take(&mut is_value) || text == "--" {
@@ -227,6 +258,9 @@ fn wrapped(
         } else if n_left > 0 {
             n_left -= 1;
         } else {
+            if name == "setarch" && index + 1 == args.len() {
+                break;
+            }
             // Each word that may be the program is looked at as one.
             let last = (index + n_unsure).min(args.len() - 1);
             return (index..=last)
@@ -235,8 +269,13 @@ fn wrapped(
     }
     match input {
         // `xargs` by itself runs `echo`.
-        Input::Words if !name.ends_with("xargs") => Err(at(own, "gets the program from the input")),
-        _ => Ok(()),
+        Input::Words if name.ends_with("xargs") => Ok(()),
+        Input::Words => Err(at(own, "gets the program from the input")),
+        // Several of them start a shell then, which reads the input.
+        Input::Own if !MAY_BE_ALONE.contains(&name) => {
+            Err(at(own, "has no program that is written behind it"))
+        }
+        Input::Own => Ok(()),
     }
 }
 
@@ -497,7 +536,9 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
         }
         // A shell among the words, as in `docker exec c sh -c …`. It may as well be a word like any other.
         let name = base_name(text);
-        if SHELLS.contains(&name) || OTHER_SHELLS.contains(&name) {
+        // Names of two letters are words of a language as well.
+        let is_other = name.len() > 2 && OTHER_SHELLS.contains(&name);
+        if SHELLS.contains(&name) || is_other {
             let is_code = |it: &Word| it.text.starts_with('-') && it.text.contains('c');
             let mut options = rest.iter().take_while(|it| it.text.starts_with(['-', '+']));
             if options.any(is_code) {
