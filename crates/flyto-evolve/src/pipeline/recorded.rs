@@ -60,11 +60,9 @@ impl ToolBuilder {
 /// that is nested too deep, and a secret that only the whole shows all end the record.
 fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<RecordedCall> {
     let mut found = Vec::new();
-    let mut look = Look { guard, at: Pointer::root(), found: &mut found };
-    let cleaned = look.value(&json!({
-        "input": call.input, "steps": call.steps, "result": call.result,
-    }));
-    let mut cleaned = cleaned.ok()??;
+    let whole = json!({"input": call.input, "steps": call.steps, "result": call.result});
+    let mut look = Look::new(guard, &whole, &mut found)?;
+    let mut cleaned = look.value(&whole).ok()??;
     let mut part = |key: &str| cleaned.as_object_mut().and_then(|it| it.remove(key));
     let res = RecordedCall {
         input: part("input")?,
@@ -78,14 +76,86 @@ fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<Record
     left.iter().all(|it| it.tier < Tier::Ask).then_some(res)
 }
 
+/// The shortest value that is replaced wherever it stands, in bytes.
+const MIN_ANYWHERE_BYTES: usize = 8;
+
+/// The shortest value that is replaced where it stands as a word of its own, in bytes.
+const MIN_WORD_BYTES: usize = 6;
+
+/// The most such values of a record, since each text is searched for each of them.
+const MAX_NAMED_VALUES: usize = 200;
+
+/// Collects the values of members whose names say that they are secrets, where they are long enough to be told from words.
+///
+/// A value that is nested deeper than [`MAX_DEPTH`] has no record, so it is not looked at.
+fn named_secrets(value: &Value, hides_around: [bool; 2], depth: usize, res: &mut Vec<String>) {
+    let [texts, numbers] = hides_around;
+    let mut take = |text: String| {
+        let json = json!(text).to_string();
+        // A text that is JSON has it with escapes.
+        let escaped = json[1..json.len() - 1].to_owned();
+        for it in [text, escaped] {
+            if it.len() >= MIN_WORD_BYTES && res.len() <= MAX_NAMED_VALUES && !res.contains(&it) {
+                res.push(it);
+            }
+        }
+    };
+    match value {
+        _ if depth > MAX_DEPTH => {}
+        Value::String(text) if texts => take(text.clone()),
+        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+            if let Ok(inner) = serde_json::from_str(text) {
+                named_secrets(&inner, hides_around, depth + 1, res);
+            }
+        }
+        Value::Number(number) if numbers => take(number.to_string()),
+        Value::Array(items) => {
+            items.iter().for_each(|it| named_secrets(it, hides_around, depth + 1, res));
+        }
+        Value::Object(members) => {
+            for (key, it) in members {
+                let [more_texts, more_numbers] = hides(key);
+                let around = [texts || more_texts, numbers || more_numbers];
+                named_secrets(it, around, depth + 1, res);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The text with a mark for each of these values.
+fn without_values(text: &str, values: &[String]) -> Option<String> {
+    let mut res: Option<String> = None;
+    for value in values {
+        let text = res.as_deref().unwrap_or(text);
+        let mut kept = String::new();
+        let mut end = 0;
+        for (at, found) in text.match_indices(value.as_str()) {
+            let is_part = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+            let is_word = !is_part(text[..at].chars().next_back())
+                && !is_part(text[at + found.len()..].chars().next());
+            if value.len() >= MIN_ANYWHERE_BYTES || is_word {
+                kept.push_str(&text[end..at]);
+                kept.push_str(REDACTED);
+                end = at + found.len();
+            }
+        }
+        if end > 0 {
+            kept.push_str(&text[end..]);
+            res = Some(kept);
+        }
+    }
+    res
+}
+
 /// The result of a call without its secrets, as a record would have it.
 pub(super) fn delivered_without_secrets(
     guard: &dyn SecretGuard,
     delivered: &Delivered,
 ) -> Option<Delivered> {
     let mut found = Vec::new();
-    let mut look = Look { guard, at: Pointer::root(), found: &mut found };
-    let cleaned = look.value(&json!(delivered)).ok()??;
+    let whole = json!(delivered);
+    let cleaned = Look::new(guard, &whole, &mut found)?.value(&whole).ok()??;
     serde_json::from_value(cleaned).ok()
 }
 
@@ -94,6 +164,8 @@ struct Look<'a> {
     guard: &'a dyn SecretGuard,
     at: Pointer,
     found: &'a mut Vec<String>,
+    /// Values of members with the name of a secret, the longest first; each is a secret wherever it stands.
+    values: Vec<String>,
 }
 
 /// Whether a name says that a text, or a number, of its member is a secret.
@@ -119,7 +191,16 @@ fn hidden(value: &Value, numbers: bool) -> Value {
     }
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    /// `None` where there are too many values to search for.
+    fn new(guard: &'a dyn SecretGuard, whole: &Value, found: &'a mut Vec<String>) -> Option<Self> {
+        let mut values = Vec::new();
+        named_secrets(whole, [false; 2], 0, &mut values);
+        values.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        let is_bounded = values.len() <= MAX_NAMED_VALUES;
+        is_bounded.then_some(Self { guard, at: Pointer::root(), found, values })
+    }
+
     /// The value with marks; `None` for one that is nested too deep.
     fn value(&mut self, value: &Value) -> Result<Option<Value>, ScanError> {
         if self.at.tokens().count() > MAX_DEPTH {
@@ -133,6 +214,10 @@ impl Look<'_> {
                 }
                 None => value.clone(),
             },
+            Value::Number(number) if self.values.contains(&number.to_string()) => {
+                self.found.push(self.at.as_str().to_owned());
+                REDACTED.into()
+            }
             Value::Array(items) => {
                 let mut res = Vec::new();
                 for (index, it) in items.iter().enumerate() {
@@ -195,6 +280,7 @@ impl Look<'_> {
             true => redact_named(text, &found),
             false => redact(text, &found),
         };
+        let marked = without_values(&marked, &self.values).unwrap_or(marked);
         Ok((marked != text).then_some(marked))
     }
 

@@ -99,6 +99,32 @@ async fn a_member_with_the_name_of_a_secret_is_hidden_however_it_looks() {
 }
 
 #[tokio::test]
+async fn the_value_of_a_hidden_member_is_hidden_wherever_it_stands() {
+    let bench = Bench::recording(CallRecording::default());
+    bench.save(&def("say", "echo \"$TOOL_INPUT_NOTE $TOOL_INPUT_PIN\"\n"), None).await;
+    let input = json!({
+        "password": "hunter22", "note": "n hunter22 x", "glued": "-phunter22", "hunter22": 1,
+        "secret": {"a": "horses"}, "plain": "horses seahorses", "token": "ab", "word": "ab", "api_key": 1234567, "number": "n=1234567", "list": [1234567],
+        "passwd": "a\"b-long", "json": "{\"a\": \"a\\\"b-long\"}",
+    });
+    call(&bench.registry, "say", input).await.unwrap();
+    for secret in ["hunter22", "1234567", "b-long"] {
+        assert!(!bench.holds(secret), "{secret}");
+    }
+    let kept = &bench.store().calls("say", 10).unwrap()[0];
+    assert_eq!(kept.input["note"], "n [redacted] x");
+    assert_eq!(kept.input["glued"], "-p[redacted]");
+    assert_eq!(kept.input["plain"], "[redacted] seahorses");
+    assert_eq!(kept.input["word"], "ab");
+    assert!(kept.result.text.starts_with("n [redacted] x"), "{kept:?}");
+    assert!(kept.redacted.iter().any(|it| it == "/result/text"), "{kept:?}");
+    // There is a bound on such values.
+    let many: Vec<String> = (0..300).map(|it| format!("word-{it:05}")).collect();
+    call(&bench.registry, "say", json!({"secret": many})).await.unwrap();
+    assert_eq!(bench.store().calls("say", 10).unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_call_beyond_the_bound_is_not_kept() {
     let bench = Bench::recording(CallRecording::default().max_bytes(1000));
     bench.save(&def("fill", "head -c \"$TOOL_INPUT_N\" /dev/zero | tr '\\0' x\n"), None).await;
