@@ -10,7 +10,7 @@ use std::{borrow::Cow, ops::Range};
 use crate::{Fingerprint, SecretMatch, Tier, redact, scan::Hides};
 
 /// Replaces what `matches` tell and, in a text that is JSON, each value of a member whose name says that it is a
-/// secret (`password`, `passwd`, `pwd`, `secret`, `token`, `api_key`, `authorization`, …), however short it is.
+/// secret (`password`, `passwd`, `pwd`, `secret`, `token`, `api_key`, `authorization`, `creds`, …), however short it is.
 ///
 /// Of such a member every string and number is replaced, also those in lists and objects in it; of a name in the plural
 /// (`tokens`, `secrets`) every string. Names that tell of something beside a secret (`token_url`, `max_tokens`,
@@ -81,7 +81,13 @@ fn named_values(json: &str) -> Vec<Range<usize>> {
                 let is_name = member.is_none() && levels.last().is_some_and(|it| it.is_object);
                 if is_name {
                     let name = unescaped(&json[span]);
-                    member = Some(around.max(Hides::by_name(name.as_bytes())));
+                    let is_creds =
+                        name.eq_ignore_ascii_case("creds") || name.eq_ignore_ascii_case("cred");
+                    let own = match is_creds {
+                        true => Hides::All,
+                        false => Hides::by_name(name.as_bytes()),
+                    };
+                    member = Some(around.max(own));
                 } else if hides > Hides::Nothing && !span.is_empty() {
                     res.push(span);
                 }
@@ -155,6 +161,8 @@ mod tests {
             "private_key",
             "passphrase",
             "credentials",
+            "creds",
+            "Cred",
         ] {
             check(&format!(r#"{{"{name}": "x", "user": "ada"}}"#), &["x"]);
             check(&format!(r#"{{"user": "ada", "{name}":"later"}}"#), &["later"]);
@@ -163,9 +171,18 @@ mod tests {
 
     #[test]
     fn other_names_hide_nothing() {
-        for name in
-            ["user", "key", "auth", "token_url", "max_tokens", "password_hint", "author", "path"]
-        {
+        for name in [
+            "user",
+            "key",
+            "auth",
+            "pin",
+            "creds_file",
+            "token_url",
+            "max_tokens",
+            "password_hint",
+            "author",
+            "path",
+        ] {
             check(&format!(r#"{{"{name}": "x"}}"#), &[]);
         }
         check(r#"["password", "x", {"a": "password"}, "token"]"#, &[]);
