@@ -3,7 +3,9 @@
 //! Four looks find secrets. The value of a member whose name says that it is a secret (`password`, `token`, `api_key`) is one
 //! however it looks, also in a text that is JSON. Each text is looked at by itself; each member of an object is looked at with
 //! its name, since `gr8-Horse` is a secret as the value of `db` only; and the whole record is looked at last, so that parts in
-//! several places are found. What the first three find is replaced. Where the last still finds something, the call is not kept.
+//! several places are found. A value that its name makes a secret, and that is long enough to be told from a word
+//! ([`MIN_ANYWHERE_BYTES`], [`MIN_WORD_BYTES`]), is one in every other text of the record too, since the output of a call often
+//! repeats its input. What the first three find is replaced. Where the last still finds something, the call is not kept.
 
 use flyto_diagnostics::Pointer;
 use flyto_security::{ScanError, SecretGuard, Tier, redact, redact_named};
@@ -123,7 +125,10 @@ fn named_secrets(value: &Value, hides_around: [bool; 2], depth: usize, res: &mut
     }
 }
 
-/// The text with a mark for each of these values.
+/// The text with a mark for each of these values; `None` where none is in it.
+///
+/// The longest stands first in `values`, so that no part of one is left. The work is the length of the text times the
+/// number of values, which [`MAX_NAMED_VALUES`] bounds.
 fn without_values(text: &str, values: &[String]) -> Option<String> {
     let mut res: Option<String> = None;
     for value in values {

@@ -14,6 +14,16 @@
 //!    is written here, and read by these same rules where it is a shell's. A file of code is run only where bash writes no
 //!    file, and no other command of the text has a value, which it might write to that file.
 //!
+//! | a text | what becomes of it |
+//! | --- | --- |
+//! | `f={{.x}}; cat "$f"` | taken: no program has the variable `f` |
+//! | `F={{.x}}; cat "$F"` | refused: the environment may have `F`, and programs would get the value |
+//! | `export f=1; f={{.x}}; cat a` | refused: programs get the value, by rule 3 |
+//! | `f={{.x}} cat a` | refused: the same |
+//! | `python3 a.py {{.x}}` | taken: the file is not written, as far as bash knows |
+//! | `cp {{.x}} a.py; python3 a.py` | refused: `cp` has a value, by rule 5 |
+//! | `bash -c 'python3 a.py' _ {{.x}}` | refused: which command of the code has the value is not looked at |
+//!
 //! What another program does with its words and its input is its own matter; see [`programs`](super::programs).
 
 use std::collections::HashSet;
@@ -67,6 +77,12 @@ pub(super) struct Seen {
 
 impl Seen {
     /// The rules that concern several commands, once all of them are seen.
+    ///
+    /// The order of the commands does not count, since a loop may run the first one again, and `&` two at a time.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the first variable that breaks rule 3, else of the first file that breaks rule 5.
     pub(super) fn finish(self) -> Res<()> {
         let Self { with_values, writes, files, exported, made, .. } = self;
         if let Some((_, fault)) = made.into_iter().find(|(name, _)| exported.contains(name)) {
@@ -264,6 +280,13 @@ fn variable(word: &Word, seen: &mut Seen) -> Res<()> {
 }
 
 /// Takes the name of a variable which only this text reads.
+///
+/// Whether the text exports it shows at the end alone, so the name is kept for [`Seen::finish`]. What the environment of
+/// the host exports is not known here: a few names are refused that it often has, which is a help and no promise.
+///
+/// # Errors
+///
+/// A fault with the name in lower case as the help, or for a name that bash or a program reads.
 fn own(name: &str, word: &Word, seen: &mut Seen) -> Res<()> {
     /// Variables in lower case that bash itself reads.
     const OF_BASH: &[&str] = &["histchars", "auto_resume"];

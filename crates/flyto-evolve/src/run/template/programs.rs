@@ -216,6 +216,9 @@ pub(super) fn arguments(
 
 /// A program that runs the one that its words name.
 ///
+/// Where none does, some start a shell (`chroot`, `unshare`, `nsenter`, `setarch`), which would read the values from its
+/// input. So only those of [`MAY_BE_ALONE`] are taken without one.
+///
 /// No word before that one is known at run time only, since it could take the place of an option.
 fn wrapped(
     name: &str,
