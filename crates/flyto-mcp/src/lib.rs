@@ -60,7 +60,8 @@
 //! ## A call that goes on
 //!
 //! With [`ServerOptions::jobs`], a call need not end with its request. It is a job of [`flyto_host`] then: recorded on disk before the
-//! client has its id, listed by `flyto jobs`, kept by the process of the server, and cancelled when that ends ([`Server::end_jobs`]).
+//! client has its id, listed by `flyto jobs`, kept by the process of the server, and cancelled when that ends ([`Server::end_jobs`]),
+//! over HTTP when the session ends.
 //!
 //! | client | a call goes on | and is followed by |
 //! | --- | --- | --- |

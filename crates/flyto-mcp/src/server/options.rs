@@ -82,6 +82,7 @@ pub struct ServerOptions {
     /// long, and any client the tools `jobs__start`, `jobs__status`, `jobs__result` and `jobs__cancel`.
     pub jobs: Option<JobStore>,
     /// Most calls that outlive their requests at once: 64. A further one is refused, or its client waits.
+    /// Over HTTP each session may have half of them, and so may all requests that belong to none.
     pub max_jobs: usize,
     /// After which time a call becomes a task: 2 s, beyond which a client can better do other things meanwhile.
     pub task_after: Duration,

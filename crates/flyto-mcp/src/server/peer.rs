@@ -392,7 +392,11 @@ impl Peer {
 impl Session {
     /// One that later messages belong to as well.
     pub(crate) fn lasting(room: Option<CallRoom>) -> Arc<Self> {
-        Arc::new(Self { held: Some(HeldRules::default()), room, ..Self::default() })
+        let jobs = Arc::new(match room {
+            Some(_) => OwnJobs::beside_others(),
+            None => OwnJobs::default(),
+        });
+        Arc::new(Self { held: Some(HeldRules::default()), jobs, room, ..Self::default() })
     }
 
     /// That of a single message. `jobs` are those of all such messages.
@@ -403,6 +407,12 @@ impl Session {
     /// Whether later messages belong to it as well.
     pub(crate) fn is_lasting(&self) -> bool {
         self.held.is_some()
+    }
+
+    /// Ends its streams of changes and its jobs. Requests that run are left alone.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.jobs.end();
     }
 
     /// Cancels every request that runs.

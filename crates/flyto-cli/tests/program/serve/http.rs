@@ -302,6 +302,48 @@ fn a_job_belongs_to_the_session_that_started_it() {
 }
 
 #[test]
+fn the_end_of_a_session_cancels_its_jobs() {
+    let place = allowed(&[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let server = Server::start(&place, &["--task-after", "60"]);
+    let start = |session: &[String]| {
+        let call = json!({"name": "jobs__start", "arguments": {"tool": "p__tree"}});
+        server.post(session, &request(2, "tools/call", &call)).event()["result"].take()
+    };
+    // By the word of its client.
+    let first = server.session(&json!({}));
+    start(&first);
+    let tree = watched(&lines(&ids, 3));
+    assert_eq!(server.send("DELETE", "/mcp", &first, "").status, 204);
+    assert_eq!(survivors(&tree), 0);
+    // As the one that was used least recently.
+    start(&server.session(&json!({})));
+    let tree = watched(&lines(&ids, 3));
+    for _ in 0..64 {
+        server.session(&json!({}));
+    }
+    assert_eq!(survivors(&tree), 0);
+}
+
+#[test]
+fn the_jobs_of_one_session_leave_room_for_those_of_others() {
+    let place = allowed(&[("t", "read -r line <go", "")]);
+    let _go = fifo(&place, "go");
+    let server = Server::start(&place, &["--task-after", "60"]);
+    let start = |session: &[String]| {
+        let call = json!({"name": "jobs__start", "arguments": {"tool": "p__t"}});
+        server.post(session, &request(2, "tools/call", &call)).event()["result"].take()
+    };
+    let (greedy, other) = (server.session(&json!({})), server.session(&json!({})));
+    for _ in 0..32 {
+        assert!(start(&greedy)["structuredContent"]["job"].is_string());
+    }
+    let refused = start(&greedy);
+    assert!(text(&refused).contains("32 of them yours"), "{refused}");
+    assert!(start(&other)["structuredContent"]["job"].is_string());
+}
+
+#[test]
 fn a_question_is_put_over_the_stream_of_its_call() {
     let place = Place::with_tools(&[("t", "echo done", "")]);
     let server = Server::start(&place, &[]);

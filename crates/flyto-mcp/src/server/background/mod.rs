@@ -2,7 +2,8 @@
 //!
 //! Each is a job of `flyto-host`: recorded on disk before the client has its id, and listed for the operator by `flyto jobs`, also
 //! after the server. This process keeps it, so it ends with the server at the latest. It belongs to the client that started it
-//! ([`OwnJobs`]): no other client of this server, and no client of another one, reads or cancels it.
+//! ([`OwnJobs`]): no other client of this server, and no client of another one, reads or cancels it. Over HTTP it ends with the
+//! session of its client.
 //!
 //! A call comes here in two ways. A client that declares the tasks extension gets a task in place of the result once its call
 //! has run for a while ([`tasks`]); for any other client a tool starts the call in the background ([`tools`]). Either way the call
@@ -59,6 +60,8 @@ pub(crate) struct Jobs {
 /// What is known of a job that runs here.
 #[derive(Debug)]
 struct Running {
+    /// The jobs of its client.
+    own: Arc<OwnJobs>,
     /// Of its call; `None` until there is one.
     call: Option<CancellationToken>,
     /// Cancelled once the job has ended.
@@ -112,7 +115,7 @@ impl Jobs {
     ///
     /// # Errors
     ///
-    /// In words: too many run already, or the disk refused.
+    /// In words: too many run already, of this client or of all, or the disk refused.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         own: &Arc<OwnJobs>,
@@ -125,11 +128,13 @@ impl Jobs {
             let new = jobs.store.create_for(&name, &input, Caller::Agent)?;
             let id = new.id().clone();
             let mut running = jobs.running();
-            if running.len() >= jobs.max {
+            let n_own = running.values().filter(|it| Arc::ptr_eq(&it.own, &own)).count();
+            if running.len() >= jobs.max || n_own >= own.share(jobs.max) {
                 new.discard();
-                return Ok(None);
+                return Ok(Err(n_own));
             }
-            running.insert(id.clone(), Running { call: None, ended: CancellationToken::new() });
+            let ended = CancellationToken::new();
+            running.insert(id.clone(), Running { own: Arc::clone(&own), call: None, ended });
             drop(running);
             let lock = new.lock().map_err(|source| JobError::Io {
                 what: "hold the lock of a job".to_owned(),
@@ -138,7 +143,7 @@ impl Jobs {
             match lock.and_then(|lock| JobWorker::take(&jobs.store, &id, lock)) {
                 Ok(worker) => {
                     own.add(&id, &jobs.store);
-                    Ok(Some(Reserved { jobs, own, id, tool: name, worker: Some(worker) }))
+                    Ok(Ok(Reserved { jobs, own, id, tool: name, worker: Some(worker) }))
                 }
                 Err(err) => {
                     jobs.forget(&id);
@@ -148,11 +153,14 @@ impl Jobs {
             }
         };
         match spawn_blocking(made).await {
-            Ok(Ok(Some(reserved))) => Ok(reserved),
-            Ok(Ok(None)) => {
-                let n = self.max;
-                Err(format!("{n} calls run in the background already; wait for one, or cancel it"))
-            }
+            Ok(Ok(Ok(reserved))) => Ok(reserved),
+            Ok(Ok(Err(0))) => Err(format!(
+                "{} calls of other clients run in the background already; call again when one has ended",
+                self.max
+            )),
+            Ok(Ok(Err(n_own))) => Err(format!(
+                "too many calls run in the background already, {n_own} of them yours; wait for one, or cancel it"
+            )),
             Ok(Err(err)) => Err(format!("no job can be recorded: {}", chain::<JobError>(&err))),
             Err(_) => Err("no job can be recorded".to_owned()),
         }
@@ -285,7 +293,7 @@ impl Reserved {
     ) {
         let Some(worker) = self.worker.take() else { return };
         let (jobs, id, tool) = (Arc::clone(&self.jobs), self.id.clone(), self.tool.clone());
-        let server = Arc::clone(server);
+        let (server, own) = (Arc::clone(server), Arc::clone(&self.own));
         if let Some(running) = jobs.running().get_mut(&id) {
             running.call = Some(cancellation.clone());
         }
@@ -295,6 +303,10 @@ impl Reserved {
                 biased;
                 res = &mut call => res,
                 () = worker.cancellation().cancelled() => {
+                    cancellation.cancel();
+                    call.await
+                }
+                () = own.ended() => {
                     cancellation.cancel();
                     call.await
                 }

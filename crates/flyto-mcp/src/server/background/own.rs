@@ -10,12 +10,39 @@ use std::{
 };
 
 use flyto_host::jobs::{JobId, JobStore, MAX_JOBS};
+use flyto_tools::CancellationToken;
 
 /// The jobs of one client, by their ids.
 #[derive(Debug, Default)]
-pub(crate) struct OwnJobs(Mutex<HashSet<JobId>>);
+pub(crate) struct OwnJobs {
+    ids: Mutex<HashSet<JobId>>,
+    /// Whether other clients start jobs in the same process.
+    has_others_beside: bool,
+    /// Cancelled when the client ends its session. A job that begins later is cancelled as well.
+    ended: CancellationToken,
+}
 
 impl OwnJobs {
+    /// Those of a client beside others, which has half of the places at most.
+    pub(crate) fn beside_others() -> Self {
+        Self { has_others_beside: true, ..Self::default() }
+    }
+
+    /// How many of `max` jobs the client may have at once.
+    pub(super) fn share(&self, max: usize) -> usize {
+        if self.has_others_beside { max.div_ceil(2) } else { max }
+    }
+
+    /// Cancels the jobs that run: no client can follow them any more.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+    }
+
+    /// Waits for [`end`](Self::end).
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
     /// Whether the client started this job.
     pub(crate) fn has(&self, id: &JobId) -> bool {
         self.ids().contains(id)
@@ -37,6 +64,6 @@ impl OwnJobs {
 
     fn ids(&self) -> MutexGuard<'_, HashSet<JobId>> {
         // The set is whole between any two statements that change it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@
 //! the call back.
 //!
 //! Messages of the era of handshakes belong to a session, which `initialize` opens and a DELETE ends. A GET of its client is
-//! answered with a stream that tells when the tools change, until the session ends.
+//! answered with a stream that tells when the tools change, until the session ends. With the session its jobs end.
 //!
 //! In the new era the end of a stream takes its call back because the protocol says so ("MCP 2026-07-28, Basic,
 //! Transports, Streamable HTTP, Cancellation"). The era before has resumable streams, and says that a client that goes
@@ -135,7 +135,7 @@ pub struct HttpOptions {
     /// others from what is answered at once. With fewer than 4 there are no streams, and with 0 nothing is answered.
     pub max_connections: usize,
     /// Most sessions of the era of handshakes: 64. The one that was used least recently makes room for a new one.
-    /// Its calls go on; its next request gets status 404, upon which a client begins a new session ("MCP 2025-11-25,
+    /// Its calls go on, and its jobs are cancelled; its next request gets status 404, upon which a client begins a new session ("MCP 2025-11-25,
     /// Basic, Transports, Session Management"). 0 counts as 1.
     pub max_sessions: usize,
 }
@@ -243,7 +243,7 @@ impl Server {
         let sessions = Sessions::new(options.max_sessions);
         let shares = Shares::of(options.max_connections);
         let (server, stop_all) = (Arc::clone(&self.0), stop.clone());
-        let jobs = Arc::default();
+        let jobs = Arc::new(OwnJobs::beside_others());
         let endpoint = Endpoint { server, options, sessions, jobs, shares, stop: stop_all, alive };
         let endpoint = Arc::new(endpoint);
         let mut connections = JoinSet::new();

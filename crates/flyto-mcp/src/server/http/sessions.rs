@@ -28,7 +28,8 @@ impl Sessions {
         Self { max, open: Mutex::default() }
     }
 
-    /// Opens one. Where there are too many, the one that was used least recently is closed: its client opens a new one.
+    /// Opens one. Where there are too many, the one that was used least recently is closed, and its jobs are
+    /// cancelled: its client opens a new one.
     ///
     /// # Errors
     ///
@@ -41,7 +42,7 @@ impl Sessions {
         {
             let oldest = oldest.0.clone();
             if let Some((session, _)) = open.remove(&oldest) {
-                session.ended.cancel();
+                session.end();
             }
         }
         open.insert(name.clone(), (Arc::clone(&session), Instant::now()));
@@ -59,7 +60,7 @@ impl Sessions {
     /// Takes the session of this name out, which ends it.
     pub(super) fn remove(&self, name: &str) -> Option<Arc<Session>> {
         let (session, _) = self.open_ones().remove(name)?;
-        session.ended.cancel();
+        session.end();
         Some(session)
     }
 
