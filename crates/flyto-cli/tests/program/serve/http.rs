@@ -161,6 +161,7 @@ fn only_those_with_the_token_from_this_machine_are_answered() {
         ("Origin: http://localhost\r\nOrigin: https://example.org", 400),
         ("Origin: https://example.org", 403),
         ("Origin: null", 403),
+        ("Origin: http://localhost:99999", 403),
         ("Content-Type: text/plain", 415),
         // These pass, and lack a session.
         ("Origin: http://localhost:6274", 400),

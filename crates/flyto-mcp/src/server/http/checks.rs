@@ -67,7 +67,8 @@ fn is_loopback(host: &str) -> bool {
         },
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let is_port = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let is_digits = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    let is_port = |it: &str| is_digits(it) && it.parse::<u16>().is_ok();
     if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
         return false;
     }
@@ -162,7 +163,9 @@ mod tests {
 
     #[test]
     fn only_loopback_names_are_hosts() {
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:1", "127.9.9.9", "[::1]:80", "[::1]"] {
+        for host in
+            ["localhost", "LOCALHOST:80", "127.0.0.1:65535", "127.9.9.9", "[::1]:80", "[::1]"]
+        {
             assert!(is_loopback(host), "{host}");
         }
         for host in [
@@ -181,6 +184,8 @@ mod tests {
             "[127.0.0.1]",
             "localhost:",
             "localhost:80:90",
+            "localhost:65536",
+            "localhost:+80",
             "localhost:80/",
             "user@localhost",
         ] {
