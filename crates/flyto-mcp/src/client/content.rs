@@ -19,7 +19,7 @@ const MAX_DATA_BYTES: usize = 4 << 20;
 /// The result of a call, as the server sends it. Members that are not known here are left out; a missing list of blocks is an
 /// empty one, as some servers leave it out beside a structured result.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub(super) struct CallToolResult {
     pub(super) result_type: Option<String>,
     content: Vec<Value>,

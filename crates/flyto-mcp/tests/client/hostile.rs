@@ -56,6 +56,15 @@ async fn a_call_that_is_not_answered_ends_with_its_time() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_no_object_is_told_in_plain_words() {
+    let world = World::new(&[]).connected().await;
+    let result = world.call("null", json!({})).await.expect("a result");
+    assert_eq!(result.failure, Some(Failure::Lost));
+    assert!(result.output.contains("null, expected an object"), "{}", result.output);
+    assert!(!result.output.contains("CallToolResult"), "{}", result.output);
+}
+
+#[tokio::test]
 async fn a_server_that_is_stuck_is_ended_and_started_again() {
     let mut options = options();
     options.backoff = Duration::ZERO;

@@ -69,6 +69,7 @@ def tools():
         tool("change"),
         tool("forgets"),
         tool("breaks_off"),
+        tool("null"),
     ]
     if "far" in MODES:
         res.append(tool("far", schema={"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/x"}}}))
@@ -145,6 +146,8 @@ def call(id, params):
         answer(id + 1000, text("of no call"))
         answer(str(id), text("of no call"))
         answer(id, text("right"))
+    elif name == "null":
+        send({"jsonrpc": "2.0", "id": id, "result": None})
     elif name == "refuses":
         fail(id, -32602, "not today")
     elif name == "breaks_schema":
