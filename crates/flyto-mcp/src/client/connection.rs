@@ -189,19 +189,17 @@ impl Connection {
         });
     }
 
-    /// Calls `changed` with each new list of tools, for as long as the connection lasts. The server is asked at most once a
-    /// second.
+    /// Calls `changed` with each new list of tools, for as long as the connection lasts: where the server says that it changed, and
+    /// where an approval asks for it. The server is asked at most once a second.
     pub(super) fn follow(
         self: &Arc<Self>,
         max_tools: usize,
         changed: impl Fn(Listed) + Send + 'static,
     ) {
         let (peer, connection) = (Arc::clone(&self.peer), Arc::downgrade(self));
-        if !self.agreed.tells_changes {
-            return;
-        }
+        let tells_changes = self.agreed.tells_changes;
         tokio::spawn(async move {
-            let _subscription = subscribe(&peer).await;
+            let _subscription = if tells_changes { subscribe(&peer).await } else { None };
             loop {
                 tokio::select! {
                     () = peer.tools_changed.notified() => {}

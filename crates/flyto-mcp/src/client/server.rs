@@ -13,7 +13,7 @@
 //! | connected | one | those that are pinned and listed alike |
 //! | the server says that its tools changed | the same | compared anew |
 //! | the connection ends | none; the next call makes one, after the pause | they stay |
-//! | approved, also by another process | the same | what was shown is pinned, and offered |
+//! | approved, also by another process | the same | what was shown is pinned, and offered; the list is read anew where the process is another one |
 //! | closed | none, and no further one | none |
 
 use std::{
@@ -250,6 +250,10 @@ impl ServerState {
         let is_other = self.reread(&mut self.known());
         if is_other {
             self.offer();
+            // What was approved may be what the server declares by now, without having told.
+            if let Some(connection) = &self.known().current {
+                connection.peer.tools_changed.notify_one();
+            }
         }
     }
 

@@ -85,6 +85,24 @@ async fn what_another_process_approves_is_offered() {
 }
 
 #[tokio::test]
+async fn an_approval_lists_the_tools_of_a_silent_server_again() {
+    let world = World::with(server(), options(), None).connected().await;
+    // The server that runs tells nothing of it.
+    define(&world, &json!({"echo": {"description": "Another text."}}));
+    let (_host, other) = world.beside();
+    other.connect(|_| true).await;
+    let held_back = other.reports().remove(0).held_back;
+    other.approve("s", &held_back).expect("it is as it was shown");
+    let mut changes = world.host.registry().watch();
+    world.host.reload();
+    while world.text_of("s:echo").as_deref() != Some("Another text.") {
+        changes.changed().await;
+    }
+    assert!(world.report().held_back.is_empty());
+    other.close().await;
+}
+
+#[tokio::test]
 async fn approval_needs_a_server_and_a_connection() {
     let world = World::with(server(), options(), None);
     let err = world.servers.approve("s", &[]).expect_err("it is not connected");

@@ -9,7 +9,7 @@ use std::{
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_host::{CallError, Flags, Host, Surroundings, load_config};
 use flyto_mcp::{ClientOptions, ElicitationHandler, ServerReport, Servers};
-use flyto_tools::{CallContext, Input, ToolResult};
+use flyto_tools::{CallContext, DescribeContext, Input, ToolResult};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -113,6 +113,12 @@ impl World {
 
     pub(crate) fn report(&self) -> ServerReport {
         self.servers.reports().remove(0)
+    }
+
+    /// The description of the tool with this id, while it is offered.
+    pub(crate) fn text_of(&self, id: &str) -> Option<String> {
+        let entry = self.host.find(id).ok()?;
+        Some(entry.tool().description(&DescribeContext::new()).into_owned())
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<ToolResult, CallError> {
