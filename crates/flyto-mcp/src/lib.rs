@@ -233,7 +233,7 @@
 //! | tools of a server | 1,000 ([`ClientOptions::max_tools`]) | left out, and told |
 //! | pages of a list | 100 | left out |
 //! | bytes of a definition | 256 KiB | the tool is left out, and told |
-//! | references of its schemas | within the schema, or to a published dialect | the tool is left out, and told |
+//! | its schemas | compile, with references within the schema or to a published dialect | the tool is left out, and told |
 //! | requests in flight | 256 ([`ClientOptions::max_in_flight`]) | the call is not made |
 //! | bytes of a line that is longer than a message may be | 4 times those of a message | the connection ends |
 //! | lines that are no messages, answers to no request | 1,000 each | the connection ends |

@@ -4,14 +4,14 @@
 //! | --- | --- |
 //! | `name` | part of the id; kept as it is for requests |
 //! | `title`, `description` | texts for people and for models |
-//! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out. A type of the input other than `object`, and a reference that leads out of its schema, cost the tool |
+//! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out. A type of the input other than `object`, and a schema that cannot be compiled, cost the tool |
 //! | `annotations.destructiveHint`, `.openWorldHint` | metadata, where they say `true` |
 //! | other annotations | nothing: a server does not declare itself harmless |
 //! | any other member | nothing, and it is not compared |
 
 use std::fmt::Write as _;
 
-use flyto_tools::{Metadata, Origin, PermissionClass, ToolId};
+use flyto_tools::{Metadata, Origin, PermissionClass, SchemaChecker, ToolId};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -20,6 +20,9 @@ const MAX_BYTES: usize = 256 * 1024;
 
 /// Characters of a name. The protocol asks for at most 128.
 const MAX_NAME_CHARS: usize = 128;
+
+/// Characters that say what is wrong with a schema. The words of the server in it may be long.
+const MAX_WHY_CHARS: usize = 300;
 
 /// The members of a definition that a model or a person decides by: what a pin holds.
 const MEMBERS: [&str; 6] =
@@ -32,7 +35,7 @@ pub(super) struct Definition {
     pub(super) name: String,
     /// Empty where it has none.
     pub(super) description: String,
-    /// An object, which may still be no schema: that shows at the first call, and costs that tool only.
+    /// An object, which may still be no schema: see [`check_schemas`](Self::check_schemas).
     pub(super) input_schema: Value,
     /// An object, or none.
     pub(super) output_schema: Option<Value>,
@@ -106,6 +109,27 @@ impl Definition {
             name,
             kept,
         })
+    }
+
+    /// Compiles its schemas: with one that cannot be compiled, each call would fail.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a schema, in words; the name first.
+    pub(super) fn check_schemas(&self, checker: &mut SchemaChecker) -> Result<(), String> {
+        let schemas = [
+            ("inputSchema", Some(&self.input_schema)),
+            ("outputSchema", self.output_schema.as_ref()),
+        ];
+        for (key, schema) in schemas {
+            if let Some(Err(err)) = schema.map(|it| checker.check(it)) {
+                let plain = |it: char| if it.is_control() { ' ' } else { it };
+                let why: String = err.why.chars().map(plain).take(MAX_WHY_CHARS).collect();
+                let name = self.name.escape_debug();
+                return Err(format!("{name} has an {key:?} that cannot be used: {why}"));
+            }
+        }
+        Ok(())
     }
 
     /// The members that are pinned.
@@ -286,6 +310,45 @@ mod tests {
         let far = json!({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]});
         Definition::read(json!({"name": "a", "inputSchema": {}, "outputSchema": far}))
             .expect_err("it leads out");
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_compiled_says_why() {
+        let check = |schema: Value, expect: Expect| {
+            let (good, bad) = (json!({"type": "object"}), schema);
+            for (input, output) in [(&bad, &good), (&good, &bad)] {
+                let tool = read(json!({"name": "a", "inputSchema": input, "outputSchema": output}));
+                let why = tool.check_schemas(&mut SchemaChecker::new()).expect_err("it is none");
+                let why = why.replace("outputSchema", "inputSchema");
+                expect.assert_eq(&why);
+            }
+            let tool = read(json!({"name": "a", "inputSchema": good, "outputSchema": good}));
+            tool.check_schemas(&mut SchemaChecker::new()).expect("both are in order");
+        };
+        check(
+            json!({"$schema": "https://a.org/dialect"}),
+            expect![[
+                r#"a has an "inputSchema" that cannot be used: "https://a.org/dialect" is no known dialect of JSON Schema"#
+            ]],
+        );
+        check(
+            json!({"properties": {"x": {"$ref": "#/$defs/nope"}}}),
+            expect![[
+                r#"a has an "inputSchema" that cannot be used: there is nothing at /$defs/nope"#
+            ]],
+        );
+        check(
+            json!({"$ref": "#"}),
+            expect![[
+                r#"a has an "inputSchema" that cannot be used: a schema refers to itself without going into the value"#
+            ]],
+        );
+        check(
+            json!({"properties": 5}),
+            expect![[
+                r#"a has an "inputSchema" that cannot be used: the number 5 cannot stand here"#
+            ]],
+        );
     }
 
     #[test]

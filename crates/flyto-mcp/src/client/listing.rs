@@ -5,8 +5,10 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use flyto_tools::SchemaChecker;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use super::{
     definition::Definition,
@@ -32,11 +34,33 @@ pub(super) struct Listed {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Page {
     tools: Vec<Value>,
     #[serde(default)]
     next_cursor: Option<String>,
+}
+
+/// Reads the definitions of a page, and compiles their schemas. That may take a second, and so it takes no thread of the
+/// runtime.
+///
+/// # Errors
+///
+/// The runtime ends.
+async fn read_all(
+    tools: Vec<Value>,
+    mut checker: SchemaChecker,
+) -> Result<(Vec<Result<Definition, String>>, SchemaChecker), RequestError> {
+    let read = move || {
+        let read = tools.into_iter().map(|it| {
+            let tool = Definition::read(it)?;
+            tool.check_schemas(&mut checker).map(|()| tool)
+        });
+        (read.collect(), checker)
+    };
+    spawn_blocking(read).await.map_err(|err| {
+        RequestError::Closed(format!("its list of tools cannot be read: {err}").into())
+    })
 }
 
 /// Lists the tools of a server: at most `max_tools`. A tool that cannot be used costs itself.
@@ -53,7 +77,7 @@ pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, R
             res.faults.push(what);
         }
     };
-    let mut n_bytes = 0;
+    let (mut n_bytes, mut checker) = (0, SchemaChecker::new());
     let mut cursor: Option<String> = None;
     'pages: for _ in 0..MAX_PAGES {
         let named = cursor.as_ref().map(|it| json!(it).to_string());
@@ -67,8 +91,10 @@ pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, R
         let page: Page = serde_json::from_str(answer.get()).map_err(|err| {
             RequestError::Closed(format!("its list of tools cannot be read: {err}").into())
         })?;
-        for value in page.tools {
-            match Definition::read(value) {
+        let read;
+        (read, checker) = read_all(page.tools, checker).await?;
+        for definition in read {
+            match definition {
                 Err(why) => fault(&mut res, why),
                 Ok(tool) if !names.insert(tool.name.clone()) => {
                     fault(&mut res, format!("{} is listed twice", tool.name.escape_debug()));
