@@ -9,7 +9,7 @@ use crate::exit::Why;
 use crate::screen::Screen;
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
-use crate::words::{counted, one_line, tame};
+use crate::words::{counted, one_line};
 
 /// How long a verb that tells what there is waits for servers that were never connected to, and `serve` before it answers its
 /// client: their tools are to be in the first list, and clients wait for an answer at least twice as long.
@@ -121,7 +121,7 @@ fn first_seen(report: &ServerReport) -> Option<String> {
 
 /// A server that is not there.
 pub(crate) fn unreachable(name: &str, problem: &str) -> Stop {
-    Stop::new(Why::Failed, format!("the server {}: {}", one_line(name), tame(problem)))
+    Stop::new(Why::Failed, format!("the server {}: {}", one_line(name), one_line(problem)))
         .with_help("`flyto servers` shows the state of each")
 }
 

@@ -75,7 +75,7 @@ pub(super) fn not_offered<'a>(tools: impl IntoIterator<Item = &'a Entry>) -> Vec
 impl NotOffered {
     /// The same as a remark.
     pub(super) fn remark(&self) -> String {
-        format!("{} is not offered to clients: {}", one_line(&self.tool), tame(&self.why))
+        format!("{} is not offered to clients: {}", one_line(&self.tool), one_line(&self.why))
     }
 }
 

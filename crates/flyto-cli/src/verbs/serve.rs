@@ -24,7 +24,7 @@ use crate::findings::summary;
 use crate::screen::{Page, complain};
 use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
-use crate::words::{counted, one_line, tame};
+use crate::words::{counted, one_line};
 
 use self::told::Told;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
         session.screen.note(format_args!("{errors}; `flyto list --problems` shows them"));
     }
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
-        session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
+        session.screen.note(format_args!("the evolved tools are not there: {}", one_line(why)));
     }
     if args.http.is_none() && io::stdin().is_terminal() {
         session
@@ -63,7 +63,9 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     // Without a thread for it, the tools stay what they are.
     let watching = loaded.host.watch(WatchOptions::default());
     if let Err(err) = &watching {
-        session.screen.note(format_args!("edited plugins are not reloaded: {}", tame(&chain(err))));
+        session
+            .screen
+            .note(format_args!("edited plugins are not reloaded: {}", one_line(&chain(err))));
     }
     let runtime = Builder::new_multi_thread().worker_threads(N_THREADS).enable_all().build();
     let runtime = runtime.map_err(not_served)?;

@@ -87,10 +87,10 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
     match &report.problem {
         Some(problem) if report.failed_before => res.push(format!(
             "the server {name} failed to connect earlier: {}; `flyto servers` tries again",
-            tame(problem)
+            one_line(problem)
         )),
         Some(problem) => {
-            res.push(format!("the server {name} failed to connect: {}", tame(problem)));
+            res.push(format!("the server {name} failed to connect: {}", one_line(problem)));
         }
         None => {}
     }
@@ -106,7 +106,7 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
             "the server {name} has {n_tools} held back: `flyto servers approve {name}` shows what changed"
         ));
     }
-    res.extend(report.faults.iter().map(|it| format!("the server {name}: {}", tame(it))));
+    res.extend(report.faults.iter().map(|it| format!("the server {name}: {}", one_line(it))));
     res
 }
 
@@ -257,7 +257,7 @@ fn approve_shown(
             ApproveError::Changed { .. } => Why::Refused,
             _ => Why::Failed,
         };
-        Stop::new(why, tame(&err.to_string()))
+        Stop::new(why, one_line(&err.to_string()))
     })?;
     Ok(chosen.into_iter().map(|it| it.name).collect())
 }

@@ -142,6 +142,32 @@ fn a_dead_server_costs_its_own_tools_only() {
     );
 }
 
+/// A server that refuses each request in words of two lines.
+const FORGING: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"no\\nerror: forged"}}\n' "$id"
+done
+"#;
+
+#[test]
+fn the_words_of_a_server_are_no_line_of_their_own() {
+    let place = Place::with_tools(&[("t", "cat", "")]);
+    let script = place.write("forging.sh", FORGING).display().to_string();
+    configure(&place, &json!({"far": {"command": "sh", "args": [script]}}), &json!({}));
+    for words in [
+        &["servers"][..],
+        &["servers", "show", "far"],
+        &["servers", "approve", "far"],
+        &["call", "far:t"],
+    ] {
+        let ran = place.flyto(words).run();
+        let stderr = ran.stderr();
+        assert!(stderr.contains("no error: forged"), "{words:?}: {stderr}");
+        assert!(stderr.lines().all(|it| !it.starts_with("error: forged")), "{words:?}: {stderr}");
+    }
+}
+
 #[test]
 fn a_tool_that_changed_waits_for_the_operator() {
     let place = place(&[]);
@@ -377,14 +403,14 @@ fn serve_passes_the_tools_of_a_server_on() {
     assert_eq!(result["content"][0]["text"], r#"{"text":"x"}"#, "{result}");
 }
 
-/// A server of the era of handshakes with a tool whose schema refers to a file.
+/// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read.
 const FAR: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
     case $line in
     *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
-    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"file:///s"}}}}]}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}}]}' ;;
     *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
     esac
 done
