@@ -260,6 +260,6 @@ pub mod fuzz;
 
 pub use client::{
     ApproveError, ClientOptions, DefinitionChange, Elicitation, ElicitationAnswer,
-    ElicitationHandler, HeldBack, SERVED_BY, ServerReport, ServerStatus, Servers,
+    ElicitationHandler, HeldBack, SERVED_BY, ServerChanges, ServerReport, ServerStatus, Servers,
 };
 pub use server::{ClientApprovals, ConnectionEnd, HttpOptions, Revision, Server, ServerOptions};

@@ -43,6 +43,6 @@ mod tool; //       a tool of a server
 pub use self::{
     elicitation::{Elicitation, ElicitationAnswer, ElicitationHandler},
     options::{ClientOptions, SERVED_BY},
-    report::{DefinitionChange, HeldBack, ServerReport, ServerStatus},
+    report::{DefinitionChange, HeldBack, ServerChanges, ServerReport, ServerStatus},
     servers::{ApproveError, Servers},
 };

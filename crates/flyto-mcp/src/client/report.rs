@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use tokio::sync::watch;
 
 use super::definition::id;
 use crate::Revision;
@@ -124,6 +125,23 @@ impl fmt::Display for ServerStatus {
     }
 }
 
+/// Tells when the report of a server may be another: it was connected to, it failed, it declares other tools, or they were
+/// approved. From [`Servers::changes`](super::Servers::changes).
+///
+/// It keeps no server alive. Several changes before a look are one.
+#[derive(Debug, Clone)]
+pub struct ServerChanges(pub(super) watch::Receiver<()>);
+
+impl ServerChanges {
+    /// Waits for the next change; `None` once the servers are gone. A caller that wants to know what is different compares the
+    /// [reports](super::Servers::reports).
+    ///
+    /// Dropping the future loses no change.
+    pub async fn changed(&mut self) -> Option<()> {
+        self.0.changed().await.ok()
+    }
+}
+
 /// A tool that a server declares in another way than what the operator knows.
 ///
 /// It cannot be called. Both definitions are whole, with the members of `tools/list`, so that a program can show what is
@@ -162,6 +180,25 @@ pub enum DefinitionChange {
     Gone,
     /// These members are others: `description`, `inputSchema`.
     Changed(Vec<&'static str>),
+}
+
+impl DefinitionChange {
+    /// Why a tool that is held back is not called.
+    pub(super) fn refusal(&self, id: &str, server: &str) -> String {
+        let advice = format!(
+            "`flyto servers show {server}` shows it, `flyto servers approve {server}` approves it"
+        );
+        match self {
+            Self::New => format!(
+                "{id} is not called: its server declares it since the last approval; {advice}"
+            ),
+            Self::Gone => format!("failed to call {id}: its server does not offer it any more"),
+            Self::Changed(members) => format!(
+                "{id} is not called: its server declares it in another way than what was approved ({}); {advice}",
+                members.join(", ")
+            ),
+        }
+    }
 }
 
 /// `new`, `gone`, or what is different.

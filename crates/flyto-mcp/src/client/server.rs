@@ -23,8 +23,8 @@ use std::{
 };
 
 use flyto_host::DeclaredServer;
-use flyto_tools::{Owner, Registry, Tool, Validated};
-use tokio::time::Instant;
+use flyto_tools::{Owner, Registry, Tool, ToolId, Validated};
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     connection::{self, ConnectError, Connection},
@@ -52,6 +52,8 @@ pub(super) struct ServerState {
     pub(super) options: Arc<ClientOptions>,
     pub(super) handler: Option<Arc<dyn ElicitationHandler>>,
     store: Option<PinStore>,
+    /// Tells that the report may be another.
+    changes: Arc<watch::Sender<()>>,
     /// Weak: the registry holds the tools, and they hold this.
     registry: Weak<Registry>,
     /// Held while a connection is made.
@@ -102,6 +104,7 @@ impl ServerState {
         options: Arc<ClientOptions>,
         handler: Option<Arc<dyn ElicitationHandler>>,
         store: Option<PinStore>,
+        changes: Arc<watch::Sender<()>>,
         registry: Weak<Registry>,
     ) -> Arc<Self> {
         let mut known = Known::default();
@@ -118,6 +121,7 @@ impl ServerState {
             options,
             handler,
             store,
+            changes,
             registry,
             slot: tokio::sync::Mutex::default(),
             known: Mutex::new(known),
@@ -157,6 +161,7 @@ impl ServerState {
             let why = connection.peer.why_closed().to_string();
             slot.ended(self.options.backoff);
             self.known().problem = Some(why);
+            self.changes.send_replace(());
         }
         if let Some(connection) = &slot.connection {
             return Ok(Arc::clone(connection));
@@ -200,6 +205,8 @@ impl ServerState {
                 known.problem = Some(problem);
                 known.failed_before = false;
                 known.current = None;
+                drop(known);
+                self.changes.send_replace(());
                 Err(err)
             }
         }
@@ -357,6 +364,7 @@ impl ServerState {
         }
         let replaced = registry.replace_owner_where_free(self.owner(), tools);
         known.left_out = replaced.left_out.into_iter().map(|it| it.error.to_string()).collect();
+        self.changes.send_replace(());
     }
 
     fn tool(self: &Arc<Self>, definition: &Definition, version: &str) -> Arc<dyn Tool> {
@@ -400,6 +408,15 @@ impl ServerState {
         }
         res.sort_by(|a, b| a.name.cmp(&b.name));
         res
+    }
+
+    /// Why the tool of this name is held back, where it is. The name is an id or that of clients.
+    pub(super) fn refusal(&self, tool: &str) -> Option<String> {
+        self.held_back().iter().find_map(|it| {
+            let id = definition::id(&self.name, &it.name);
+            let is_meant = id == tool || ToolId::parse(&id).is_ok_and(|it| it.wire_name() == tool);
+            is_meant.then(|| it.change.refusal(&id, &self.name))
+        })
     }
 
     /// What is told of it. A connection wins over a problem, and that over what is only known.
@@ -571,7 +588,8 @@ mod tests {
         let state = || {
             let registry = Arc::downgrade(host.registry());
             let options = Arc::new(ClientOptions::default());
-            ServerState::new(declared.clone(), options, None, Some(store.clone()), registry)
+            let (store, changes) = (Some(store.clone()), Arc::default());
+            ServerState::new(declared.clone(), options, None, store, changes, registry)
         };
         let (former, now) = (state(), state());
         former.offer();

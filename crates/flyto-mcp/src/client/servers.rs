@@ -9,12 +9,13 @@ use std::{
 
 use flyto_host::{Host, ToolSource};
 use flyto_tools::Owner;
+use tokio::sync::watch;
 
 use super::{
     elicitation::ElicitationHandler,
     options::ClientOptions,
     pins::PinStore,
-    report::{HeldBack, ServerReport},
+    report::{HeldBack, ServerChanges, ServerReport},
     server::ServerState,
 };
 
@@ -80,6 +81,7 @@ struct Inner {
     handler: Option<Arc<dyn ElicitationHandler>>,
     store: Option<PinStore>,
     servers: Mutex<Vec<Arc<ServerState>>>,
+    changes: Arc<watch::Sender<()>>,
 }
 
 /// The directory of the pins, for a host that watches its sources: what another process approves is offered at once.
@@ -175,6 +177,7 @@ impl Servers {
             handler,
             store: pins.map(PinStore::new),
             servers: Mutex::default(),
+            changes: Arc::new(watch::Sender::new(())),
         }));
         res.0.sync(host);
         if let Some(store) = &res.0.store {
@@ -249,6 +252,36 @@ impl Servers {
     #[must_use]
     pub fn reports(&self) -> Vec<ServerReport> {
         self.0.servers().iter().map(|it| it.report()).collect()
+    }
+
+    /// Tells of changes of the [`reports`](Self::reports) from now on.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use flyto_execenv::{ExecEnv, local::Local};
+    /// # use flyto_host::{Config, Host, Surroundings};
+    /// # use flyto_mcp::{ClientOptions, Servers};
+    /// # fn f() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// let servers = Servers::new(&Arc::new(host), None, ClientOptions::default());
+    /// let mut changes = servers.changes();
+    /// # async move {
+    /// while changes.changed().await.is_some() {
+    ///     for server in servers.reports() {
+    ///         println!("{}: {}", server.name, server.status);
+    ///     }
+    /// }
+    /// # };
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn changes(&self) -> ServerChanges {
+        ServerChanges(self.0.changes.subscribe())
+    }
+
+    /// Why the tool of this name is held back, where it is. The name is an id or that of clients.
+    pub(crate) fn refusal(&self, tool: &str) -> Option<String> {
+        self.0.servers().iter().find_map(|it| it.refusal(tool))
     }
 
     /// Approves tools of a server that were held back, as [`ServerReport::held_back`] gave them: what was read is what is known
@@ -346,7 +379,9 @@ impl Inner {
                         let registry = Arc::downgrade(host.registry());
                         let (options, handler) = (Arc::clone(&self.options), self.handler.clone());
                         let store = self.store.clone();
-                        let new = ServerState::new(declared, options, handler, store, registry);
+                        let changes = Arc::clone(&self.changes);
+                        let new =
+                            ServerState::new(declared, options, handler, store, changes, registry);
                         added.push(Arc::clone(&new));
                         new
                     }

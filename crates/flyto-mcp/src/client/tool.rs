@@ -28,6 +28,7 @@ use super::{
     definition::Definition,
     elicitation::{Elicitation, ElicitationHandler},
     peer::{Note, RequestError},
+    report::DefinitionChange,
     server::ServerState,
 };
 
@@ -219,13 +220,12 @@ impl ServerTool {
         let (id, server) = (&self.id, &self.server.name);
         let what = match connection.tool(&self.definition.name) {
             Some(now) if now == self.definition => return Ok(()),
-            Some(now) => format!(
-                "{id} is not called: its server declares it in another way than what was approved ({}); `flyto servers \
-                 show {server}` shows it, `flyto servers approve {server}` approves it",
-                self.definition.differences(&now).join(", ")
-            ),
+            Some(now) => {
+                let change = DefinitionChange::Changed(self.definition.differences(&now));
+                change.refusal(id, server)
+            }
             None => {
-                let what = format!("failed to call {id}: its server does not offer it any more");
+                let what = DefinitionChange::Gone.refusal(id, server);
                 return Err(ToolError::new(ToolErrorKind::NotFound, what));
             }
         };

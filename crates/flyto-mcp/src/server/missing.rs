@@ -46,10 +46,13 @@ impl Missing {
     }
 }
 
-/// Why there is no tool, in the names that clients have: what kept the tool from being loaded, else names that are near.
+/// Why there is no tool, in the names that clients have: that it is held back, what kept the tool from being loaded, else names that are near.
 fn message(server: &Shared, err: &CallError) -> String {
     let mut res = err.to_string();
     let CallError::NotFound { name, similar, missing_plugin, findings } = err else { return res };
+    if let Some(refusal) = server.servers.as_ref().and_then(|it| it.refusal(name)) {
+        return refusal;
+    }
     // Those that kept it from being loaded come first.
     if let Some(finding) = findings.iter().min_by_key(|it| it.severity) {
         let (code, message) = (finding.code, &finding.message);

@@ -47,6 +47,7 @@ pub use self::{
     options::ServerOptions, revision::Revision,
 };
 use self::{background::Jobs, lifecycle::ServerInfo, listing::Listings, seal::Sealer};
+use crate::Servers;
 
 /// Offers the tools of a host to clients of the Model Context Protocol.
 ///
@@ -107,6 +108,8 @@ pub(crate) struct Shared {
     pub(crate) jobs: Option<Arc<Jobs>>,
     /// Tools that are still to come; `None` where all are there from the begin.
     pub(crate) coming: Option<Coming>,
+    /// Those whose tools the host has, which know what is held back.
+    pub(crate) servers: Option<Servers>,
 }
 
 /// Tools that are still to come, such as those of servers that are being connected to.
@@ -132,8 +135,17 @@ impl Server {
         let info = ServerInfo { name: options.name.clone(), version: options.version.clone() };
         let (listings, sealer) = (Listings::default(), Sealer::new()?);
         let jobs = options.jobs.clone().map(|it| Jobs::new(it, options.max_jobs));
-        let (approvals, coming) = (None, None);
-        let shared = Shared { host, options, info, listings, approvals, sealer, jobs, coming };
+        let shared = Shared {
+            host,
+            options,
+            info,
+            listings,
+            approvals: None,
+            sealer,
+            jobs,
+            coming: None,
+            servers: None,
+        };
         Ok(Self(Arc::new(shared)))
     }
 
@@ -144,6 +156,16 @@ impl Server {
     pub fn approvals(mut self, approvals: ClientApprovals) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.approvals = Some(approvals);
+        }
+        self
+    }
+
+    /// Has a call of a tool that these servers declare and that is held back answered with the reason. To be called before a
+    /// connection is served; later it has no effect.
+    #[must_use]
+    pub fn servers(mut self, servers: Servers) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.servers = Some(servers);
         }
         self
     }
