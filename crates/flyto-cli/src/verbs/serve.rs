@@ -2,6 +2,7 @@
 
 mod told; // what the operator is told of calls
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
@@ -10,7 +11,7 @@ use flyto_diagnostics::{Diagnostic, Severity};
 use flyto_host::jobs::JobStore;
 use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
-use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
+use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions, ServerStatus};
 use flyto_tools::CancellationToken;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -27,6 +28,7 @@ use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
 
 use self::told::Told;
+use super::list::NotOffered;
 
 /// Threads that make calls. Tools are processes of their own; what is left to do here is little.
 const N_THREADS: usize = 2;
@@ -104,7 +106,8 @@ fn serve(
     options.jobs = jobs;
     let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
     let joined = CancellationToken::new();
-    let server = server.approvals(approvals).lists_wait_for(joined.clone());
+    let server = server.approvals(approvals).servers(loaded.servers.clone());
+    let server = server.lists_wait_for(joined.clone());
     runtime.block_on(async {
         let stop = CancellationToken::new();
         let mut kinds = Kinds::new().map_err(not_served)?;
@@ -154,21 +157,34 @@ async fn while_joining<T>(
     let joining = async {
         loaded.join_servers().await;
         joined.cancel();
-        // No list waits for those that were connected to earlier. What becomes of them is told as well.
-        loaded.servers.connect(|_| true).await;
-        let reports = loaded.servers.reports();
-        for remark in reports.iter().flat_map(super::servers::remarks) {
-            session.screen.note(remark);
-        }
-        let tools = loaded.host.registry().snapshot();
-        for tool in super::list::not_offered(tools.iter()) {
-            session.screen.note(tool.remark());
-        }
     };
-    let (mut serving, joining) = (pin!(serving), pin!(joining));
+    let beside = async { tokio::join!(joining, tell_of_servers(loaded, session)) };
+    let (mut serving, beside) = (pin!(serving), pin!(beside));
     tokio::select! {
         res = &mut serving => res,
-        () = joining => serving.await,
+        _ = beside => serving.await,
+    }
+}
+
+/// Tells the operator what becomes of each server, when it is known and when it changes: one that does not answer delays no word
+/// about the others. What is said already is said again only after it was over.
+async fn tell_of_servers(loaded: &Loaded, session: &Session) {
+    let mut changes = loaded.servers.changes();
+    let mut told = HashSet::new();
+    loop {
+        let reports = loaded.servers.reports().into_iter();
+        // The others are being tried, for the first time in this process.
+        let tried = reports.filter(|it| !it.failed_before && it.status != ServerStatus::Unknown);
+        let mut remarks: Vec<_> = tried.flat_map(|it| super::servers::remarks(&it)).collect();
+        let tools = loaded.host.registry().snapshot();
+        remarks.extend(super::list::not_offered(tools.iter()).iter().map(NotOffered::remark));
+        for remark in remarks.iter().filter(|it| !told.contains(*it)) {
+            session.screen.note(remark);
+        }
+        told = remarks.into_iter().collect();
+        if changes.changed().await.is_none() {
+            return;
+        }
     }
 }
 

@@ -89,6 +89,10 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
             "the server {name} failed to connect earlier: {}; `flyto servers` tries again",
             one_line(problem)
         )),
+        // It was connected to.
+        Some(problem) if report.revision.is_some() => {
+            res.push(format!("the connection to the server {name} ended: {}", one_line(problem)));
+        }
         Some(problem) => {
             res.push(format!("the server {name} failed to connect: {}", one_line(problem)));
         }

@@ -445,6 +445,51 @@ fn the_operator_is_told_of_what_is_not_served() {
 }
 
 #[test]
+fn a_server_that_is_silent_delays_no_word_about_others() {
+    let place = place(&["other:*"]);
+    let gate = fifo(&place, "gate");
+    let silent = json!({"command": "sh", "args": ["-c", "read -r _ <\"$0\"", place.path().join("plugins/p/gate")]});
+    let servers = json!({"dead": {"command": "/nowhere/server"}, "silent": silent});
+    configure(&place, &servers, &json!({}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the server dead failed to connect: "), "{line}");
+    // Only now the other one ends.
+    (&gate).write_all(b"go\n").unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the server silent failed to connect: "), "{line}");
+}
+
+#[test]
+fn what_becomes_of_a_server_is_told_while_it_is_used() {
+    let place = place(&["other:*"]);
+    ok(place.flyto(&["list"]).run());
+    let manifest = place.path().join("plugins/p/plugin.json");
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let names = |client: &mut Client| client.result("tools/list", json!({}))["tools"].to_string();
+    assert!(names(&mut client).contains("other__p__echo"));
+    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
+    client.result("tools/call", called.clone());
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("The tool echo.", "Another text.")).unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    let held =
+        "the server other has 1 tool held back: `flyto servers approve other` shows what changed";
+    assert_eq!(line, held);
+    let id = client.request("tools/call", called);
+    let response = loop {
+        let message = client.receive();
+        if message["id"] == id {
+            break message;
+        }
+    };
+    let why = response["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("`flyto servers approve other` approves it"), "{response}");
+}
+
+#[test]
 fn a_handshake_waits_for_no_server_and_a_list_does() {
     let place = place(&["other:*"]);
     let mut gate = fifo(&place, "gate");
