@@ -490,6 +490,30 @@ fn what_becomes_of_a_server_is_told_while_it_is_used() {
 }
 
 #[test]
+fn a_server_that_ends_while_it_is_used_is_told_of() {
+    const DYING: &str = r#"
+echo $$ >"$0.pid"
+exec "$@"
+"#;
+    let place = place(&["other:*"]);
+    let own = server(&place);
+    let script = place.write("dying.sh", DYING).display().to_string();
+    let mut args = vec![json!(script), own["command"].clone()];
+    args.extend(own["args"].as_array().unwrap().iter().cloned());
+    let servers = json!({"other": {"command": "sh", "args": args}});
+    configure(&place, &servers, &json!({"allow": ["other:*"]}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
+    while !client.result("tools/list", json!({}))["tools"].to_string().contains("other__p__echo") {}
+    client.result("tools/call", called);
+    let id = fs::read_to_string(place.path().join("dying.sh.pid")).unwrap();
+    kill_process(Pid::from_raw(id.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the connection to the server other ended: "), "{line}");
+}
+
+#[test]
 fn a_handshake_waits_for_no_server_and_a_list_does() {
     let place = place(&["other:*"]);
     let mut gate = fifo(&place, "gate");
