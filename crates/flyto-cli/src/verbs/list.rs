@@ -20,7 +20,7 @@ use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
 use crate::tool_details::Form;
-use crate::words::{counted, one_line, tame};
+use crate::words::{counted, one_line};
 
 /// One tool of the JSON document.
 #[derive(Serialize)]
