@@ -35,6 +35,8 @@ mod sandbox; // programs that are cut off
 mod serve; // tools for clients of the Model Context Protocol
 #[cfg(target_os = "linux")]
 mod servers; // tools of servers of the Model Context Protocol
+#[cfg(target_os = "linux")]
+mod servers_told; // what the operator is told of them
 mod signals; // what the program inherits of them
 mod terminal; // what acts on a terminal
 mod terms; // what runs, and on which terms

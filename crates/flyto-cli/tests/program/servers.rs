@@ -1,7 +1,7 @@
 //! Tools of servers of the Model Context Protocol, as tools of this program. The server is this program as well.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, Write as _};
+use std::io::Write as _;
 
 use expect_test::expect;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -16,7 +16,7 @@ const SCHEMA: &str =
     r#""input_schema": {"type": "object", "properties": {"text": {"type": "string"}}}"#;
 
 /// The declaration of a server that offers the plugins of the directory `plugins`, and lets any client call them.
-fn server(place: &Place) -> Value {
+pub(crate) fn server(place: &Place) -> Value {
     place.write("server.json", &json!({"permissions": {"allow": ["p:*"]}}).to_string());
     let path = |it: &str| place.path().join(it).display().to_string();
     let plugins = path("plugins");
@@ -27,20 +27,20 @@ fn server(place: &Place) -> Value {
 }
 
 /// A place whose configuration has a server `other` with the tools `echo` and `fail`, and rules that allow `allow`.
-fn place(allow: &[&str]) -> Place {
+pub(crate) fn place(allow: &[&str]) -> Place {
     let place = Place::with_tools(&[("echo", "cat", SCHEMA), ("fail", "echo no >&2; exit 3", "")]);
     configure(&place, &json!({"other": server(&place)}), &json!({"allow": allow}));
     place
 }
 
-fn configure(place: &Place, servers: &Value, permissions: &Value) {
+pub(crate) fn configure(place: &Place, servers: &Value, permissions: &Value) {
     // The rules come first, so that their place does not depend on the paths of the servers.
     let config = json!({"permissions": permissions, "mcpServers": servers});
     place.write("home/.config/flyto/config.json", &config.to_string());
 }
 
 #[track_caller]
-fn ok(ran: Ran) -> String {
+pub(crate) fn ok(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     ran.stdout()
 }
@@ -401,116 +401,6 @@ fn serve_passes_the_tools_of_a_server_on() {
     let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
     let result = client.result("tools/call", called);
     assert_eq!(result["content"][0]["text"], r#"{"text":"x"}"#, "{result}");
-}
-
-/// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read.
-const FAR: &str = r#"
-while read -r line; do
-    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
-    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-    case $line in
-    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
-    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}}]}' ;;
-    *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
-    esac
-done
-"#;
-
-#[test]
-fn the_operator_is_told_of_what_is_not_served() {
-    let place = Place::with_tools(&[("t", "cat", ""), ("bad", "true", r#""args": 7"#)]);
-    let far = place.write("far.sh", FAR).display().to_string();
-    let servers = json!({
-        "dead": {"command": "/nowhere/server"},
-        "far": {"command": "sh", "args": [far]},
-    });
-    configure(&place, &servers, &json!({}));
-    let mut client = Client::legacy(&place, &[], &json!({}));
-    let mut stderr = client.take_stderr().lines();
-    let mut said = |what: &str| {
-        let line = stderr.next().unwrap().unwrap();
-        assert!(line.contains(what), "{line}");
-    };
-    said("1 error; `flyto list --problems` shows them");
-    said("the server dead failed to connect: ");
-    said("far:t is not offered to clients: a reference in its input schema leads to no part of");
-    let list = client.result("tools/list", json!({}));
-    let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
-    assert_eq!(names, ["p__t"]);
-    // A list tells the same.
-    let ran = place.flyto(&["list"]).run();
-    assert!(ran.stderr().contains("far:t is not offered to clients: "), "{}", ran.stderr());
-    let ran = place.flyto(&["list", "--format", "json"]).run();
-    assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
-}
-
-#[test]
-fn a_server_that_is_silent_delays_no_word_about_others() {
-    let place = place(&["other:*"]);
-    let gate = fifo(&place, "gate");
-    let silent = json!({"command": "sh", "args": ["-c", "read -r _ <\"$0\"", place.path().join("plugins/p/gate")]});
-    let servers = json!({"dead": {"command": "/nowhere/server"}, "silent": silent});
-    configure(&place, &servers, &json!({}));
-    let mut client = Client::legacy(&place, &[], &json!({}));
-    let mut stderr = client.take_stderr().lines();
-    let line = stderr.next().unwrap().unwrap();
-    assert!(line.starts_with("the server dead failed to connect: "), "{line}");
-    // Only now the other one ends.
-    (&gate).write_all(b"go\n").unwrap();
-    let line = stderr.next().unwrap().unwrap();
-    assert!(line.starts_with("the server silent failed to connect: "), "{line}");
-}
-
-#[test]
-fn what_becomes_of_a_server_is_told_while_it_is_used() {
-    let place = place(&["other:*"]);
-    ok(place.flyto(&["list"]).run());
-    let manifest = place.path().join("plugins/p/plugin.json");
-    let mut client = Client::legacy(&place, &[], &json!({}));
-    let mut stderr = client.take_stderr().lines();
-    let names = |client: &mut Client| client.result("tools/list", json!({}))["tools"].to_string();
-    assert!(names(&mut client).contains("other__p__echo"));
-    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
-    client.result("tools/call", called.clone());
-    let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("The tool echo.", "Another text.")).unwrap();
-    let line = stderr.next().unwrap().unwrap();
-    let held =
-        "the server other has 1 tool held back: `flyto servers approve other` shows what changed";
-    assert_eq!(line, held);
-    let id = client.request("tools/call", called);
-    let response = loop {
-        let message = client.receive();
-        if message["id"] == id {
-            break message;
-        }
-    };
-    let why = response["error"]["message"].as_str().unwrap_or_default();
-    assert!(why.contains("`flyto servers approve other` approves it"), "{response}");
-}
-
-#[test]
-fn a_server_that_ends_while_it_is_used_is_told_of() {
-    const DYING: &str = r#"
-echo $$ >"$0.pid"
-exec "$@"
-"#;
-    let place = place(&["other:*"]);
-    let own = server(&place);
-    let script = place.write("dying.sh", DYING).display().to_string();
-    let mut args = vec![json!(script), own["command"].clone()];
-    args.extend(own["args"].as_array().unwrap().iter().cloned());
-    let servers = json!({"other": {"command": "sh", "args": args}});
-    configure(&place, &servers, &json!({"allow": ["other:*"]}));
-    let mut client = Client::legacy(&place, &[], &json!({}));
-    let mut stderr = client.take_stderr().lines();
-    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
-    while !client.result("tools/list", json!({}))["tools"].to_string().contains("other__p__echo") {}
-    client.result("tools/call", called);
-    let id = fs::read_to_string(place.path().join("dying.sh.pid")).unwrap();
-    kill_process(Pid::from_raw(id.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
-    let line = stderr.next().unwrap().unwrap();
-    assert!(line.starts_with("the connection to the server other ended: "), "{line}");
 }
 
 #[test]

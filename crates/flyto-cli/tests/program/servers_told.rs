@@ -1,0 +1,122 @@
+//! What the operator is told of servers while `serve` runs.
+
+use std::fs;
+use std::io::{BufRead as _, Write as _};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::place::Place;
+use crate::serve::client::Client;
+use crate::serve::running::fifo;
+use crate::servers::{configure, ok, place, server};
+
+/// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read.
+const FAR: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    case $line in
+    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}}]}' ;;
+    *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
+    esac
+done
+"#;
+
+#[test]
+fn the_operator_is_told_of_what_is_not_served() {
+    let place = Place::with_tools(&[("t", "cat", ""), ("bad", "true", r#""args": 7"#)]);
+    let far = place.write("far.sh", FAR).display().to_string();
+    let servers = json!({
+        "dead": {"command": "/nowhere/server"},
+        "far": {"command": "sh", "args": [far]},
+    });
+    configure(&place, &servers, &json!({}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let mut said = |what: &str| {
+        let line = stderr.next().unwrap().unwrap();
+        assert!(line.contains(what), "{line}");
+    };
+    said("1 error; `flyto list --problems` shows them");
+    said("the server dead failed to connect: ");
+    said("far:t is not offered to clients: a reference in its input schema leads to no part of");
+    let list = client.result("tools/list", json!({}));
+    let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["p__t"]);
+    // A list tells the same.
+    let ran = place.flyto(&["list"]).run();
+    assert!(ran.stderr().contains("far:t is not offered to clients: "), "{}", ran.stderr());
+    let ran = place.flyto(&["list", "--format", "json"]).run();
+    assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
+}
+
+#[test]
+fn a_server_that_is_silent_delays_no_word_about_others() {
+    let place = place(&["other:*"]);
+    let gate = fifo(&place, "gate");
+    let silent = json!({"command": "sh", "args": ["-c", "read -r _ <\"$0\"", place.path().join("plugins/p/gate")]});
+    let servers = json!({"dead": {"command": "/nowhere/server"}, "silent": silent});
+    configure(&place, &servers, &json!({}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the server dead failed to connect: "), "{line}");
+    // Only now the other one ends.
+    (&gate).write_all(b"go\n").unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the server silent failed to connect: "), "{line}");
+}
+
+#[test]
+fn what_becomes_of_a_server_is_told_while_it_is_used() {
+    let place = place(&["other:*"]);
+    ok(place.flyto(&["list"]).run());
+    let manifest = place.path().join("plugins/p/plugin.json");
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let names = |client: &mut Client| client.result("tools/list", json!({}))["tools"].to_string();
+    assert!(names(&mut client).contains("other__p__echo"));
+    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
+    client.result("tools/call", called.clone());
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("The tool echo.", "Another text.")).unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    let held =
+        "the server other has 1 tool held back: `flyto servers approve other` shows what changed";
+    assert_eq!(line, held);
+    let id = client.request("tools/call", called);
+    let response = loop {
+        let message = client.receive();
+        if message["id"] == id {
+            break message;
+        }
+    };
+    let why = response["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("`flyto servers approve other` approves it"), "{response}");
+}
+
+#[test]
+fn a_server_that_ends_while_it_is_used_is_told_of() {
+    const DYING: &str = r#"
+echo $$ >"$0.pid"
+exec "$@"
+"#;
+    let place = place(&["other:*"]);
+    let own = server(&place);
+    let script = place.write("dying.sh", DYING).display().to_string();
+    let mut args = vec![json!(script), own["command"].clone()];
+    args.extend(own["args"].as_array().unwrap().iter().cloned());
+    let servers = json!({"other": {"command": "sh", "args": args}});
+    configure(&place, &servers, &json!({"allow": ["other:*"]}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines();
+    let called = json!({"name": "other__p__echo", "arguments": {"text": "x"}});
+    while !client.result("tools/list", json!({}))["tools"].to_string().contains("other__p__echo") {}
+    client.result("tools/call", called);
+    let id = fs::read_to_string(place.path().join("dying.sh.pid")).unwrap();
+    kill_process(Pid::from_raw(id.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let line = stderr.next().unwrap().unwrap();
+    assert!(line.starts_with("the connection to the server other ended: "), "{line}");
+}
