@@ -44,8 +44,8 @@ pub(super) struct Idle {
     pub(super) files: Arc<StartFiles>,
     /// Bytes of memory that it held when it was last looked at.
     pub(super) memory_bytes: u64,
-    /// The task that looks after it.
-    pub(super) keeper: Option<AbortHandle>,
+    /// The task that looks at it from time to time.
+    pub(super) task: Option<AbortHandle>,
 }
 
 /// A process that a call has taken.
@@ -60,7 +60,7 @@ pub(crate) struct Held {
 impl Idle {
     pub(super) fn new(id: u64, running: Running, started: Instant, files: StartFiles) -> Self {
         let (printed, files) = (Default::default(), Arc::new(files));
-        Self { running: Some(running), printed, id, started, files, memory_bytes: 0, keeper: None }
+        Self { running: Some(running), printed, id, started, files, memory_bytes: 0, task: None }
     }
 
     /// What measures its memory, where that can be done.
@@ -117,7 +117,8 @@ impl Idle {
         let mut running = self.running.take()?;
         let used = running.control.usage();
         if takes_signals && CONT.name() == Some("SIGCONT") {
-            // One that was stopped meanwhile goes on; to another one it means nothing (signal(7)).
+            // One that was stopped meanwhile goes on, and the backend lets go of its input; to another one it means nothing
+            // (signal(7)).
             let _ = running.control.signal(CONT, Target::Tree);
         }
         let [out, err] = std::mem::take(&mut self.printed);

@@ -12,6 +12,7 @@ mod env; //   what a handle does with them
 mod files; // what a start reads, to compare
 mod idle; //  one process that waits
 mod pool; //  all of them, within their bounds
+mod state; // what is known of them
 mod useless; // when there is none any more
 
 use std::{fmt, path::PathBuf, time::Duration};

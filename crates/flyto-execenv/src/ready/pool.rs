@@ -3,25 +3,23 @@
 use std::{
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread::available_parallelism,
     time::{Duration, SystemTime},
 };
 
 use tokio::{
     runtime::Handle,
     sync::Notify,
-    task::{AbortHandle, spawn_blocking},
-    time::{Instant, sleep, sleep_until, timeout},
+    task::spawn_blocking,
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 
 use super::{
     ColdStart, ReadyOptions, StartFiles,
     idle::{Held, Idle},
-    useless::Useless,
+    state::{Key, State},
 };
-use crate::{Capability, ErrorOutput, Executor, MemoryMeter, Output, Spec, Stdin};
-
-/// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
-const PROGRAMS: usize = 64;
+use crate::{Capability, Executor, MemoryMeter, Spec};
 
 /// How long a start that is under way is waited for at the end: 5 s.
 const START_TIME: Duration = Duration::from_secs(5);
@@ -37,69 +35,33 @@ const LOOK_TIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Pool {
     options: ReadyOptions,
+    /// How many threads can run at once.
+    n_cpus: usize,
     state: Mutex<State>,
+    /// Told when a start may find a free CPU.
+    free: Arc<Notify>,
     /// Told when no process is being started any more.
     quiet: Notify,
 }
 
-#[derive(Default)]
-struct State {
-    /// Processes that are being started, of all programs, those that were forgotten meanwhile too.
-    n_starts: usize,
-    /// The one that was called last is the last.
-    programs: Vec<Program>,
-    next_id: u64,
-    /// How often all were ended. What was being started meanwhile does not wait.
-    n_ends: u64,
-    /// No further process waits.
-    is_closed: bool,
-}
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("processes", &self.n_processes()).finish_non_exhaustive()
-    }
-}
-
-/// What can be started before a call: an executor and a spec less its input.
-#[derive(Clone)]
-struct Key {
-    executor: Arc<dyn Executor>,
-    spec: Arc<Spec>,
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.executor, &other.executor) && self.spec == other.spec
-    }
-}
-
-/// One program, its processes, and what is known of them.
-struct Program {
-    key: Key,
-    waiting: Vec<Idle>,
-    /// Processes that are being started.
-    n_starting: usize,
-    /// Calls that run, and the most that ran at once since a process last waited in vain.
-    n_calls: usize,
-    most_calls: usize,
-    /// Processes in a row that could not wait.
-    useless: Option<Useless>,
-    /// Why no process waits.
-    why: ColdStart,
-}
-
-/// A call of a program that may be started before. When it is dropped, the call is over, and the next process starts.
+/// A call of a program that may be started before. When it is dropped, the call is over, and the next process starts once no
+/// other call needs the CPU.
 pub(crate) struct Lease {
     pool: Arc<Pool>,
     key: Key,
+    call: u64,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         let (pool, key) = (Arc::clone(&self.pool), self.key.clone());
-        if let Some(program) = pool.state().program(&key) {
-            program.n_calls = program.n_calls.saturating_sub(1);
+        {
+            let mut state = pool.state();
+            state.calls.remove(&self.call);
+            if let Some(program) = state.program(&key) {
+                program.n_calls = program.n_calls.saturating_sub(1);
+            }
+            pool.tell_free(&state);
         }
         // A host that ends needs no further process.
         if let Ok(runtime) = Handle::try_current() {
@@ -113,8 +75,11 @@ impl Pool {
     pub(crate) fn new(options: ReadyOptions) -> Option<Arc<Self>> {
         let keeps_some =
             options.processes > 0 && !options.idle.is_zero() && options.memory_bytes > 0;
-        keeps_some
-            .then(|| Arc::new(Self { options, state: Mutex::default(), quiet: Notify::new() }))
+        keeps_some.then(|| {
+            let n_cpus = available_parallelism().map_or(1, usize::from);
+            let (state, free, quiet) = Default::default();
+            Arc::new(Self { options, n_cpus, state, free, quiet })
+        })
     }
 
     /// How many wait.
@@ -155,6 +120,13 @@ impl Pool {
         let _ = timeout(START_TIME, quiet).await;
     }
 
+    /// Lets one of the starts that wait look for a free CPU.
+    fn tell_free(&self, state: &State) {
+        if state.busy_until(self.n_cpus, Instant::now()).is_none() {
+            self.free.notify_one();
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,9 +139,9 @@ impl Pool {
         executor: &Arc<dyn Executor>,
         spec: &Spec,
     ) -> (Lease, Result<Held, ColdStart>) {
-        let key = Key { executor: Arc::clone(executor), spec: Arc::new(less_its_input(spec)) };
-        self.state().call(&key);
-        let lease = Lease { pool: Arc::clone(self), key: key.clone() };
+        let key = Key::new(executor, spec);
+        let call = self.state().call(&key);
+        let lease = Lease { pool: Arc::clone(self), key: key.clone(), call };
         let held = self.take_waiting(&key).await;
         (lease, held)
     }
@@ -319,134 +291,6 @@ impl Pool {
     }
 }
 
-impl State {
-    fn program(&mut self, key: &Key) -> Option<&mut Program> {
-        self.programs.iter_mut().rev().find(|it| it.key == *key)
-    }
-
-    /// How many wait or are being started.
-    fn n_processes(&self) -> usize {
-        self.programs.iter().map(|it| it.waiting.len() + it.n_starting).sum()
-    }
-
-    /// A call of this program begins.
-    fn call(&mut self, key: &Key) {
-        let mut program = match self.programs.iter().rposition(|it| it.key == *key) {
-            Some(at) => self.programs.remove(at),
-            None => {
-                if self.programs.len() == PROGRAMS {
-                    self.programs.remove(0);
-                }
-                Program::new(key.clone())
-            }
-        };
-        program.n_calls += 1;
-        program.most_calls = program.most_calls.max(program.n_calls);
-        self.programs.push(program);
-    }
-
-    /// A process of this program could not wait; `is_restless` says that files changed meanwhile.
-    fn was_useless(
-        &mut self,
-        key: &Key,
-        why: ColdStart,
-        files: &Arc<StartFiles>,
-        is_restless: bool,
-    ) {
-        let Some(program) = self.program(key) else { return };
-        let before = program.useless.take();
-        let useless = Useless {
-            n_processes: before.as_ref().map_or(0, |it| it.n_processes) + 1,
-            why,
-            files: Arc::clone(files),
-            after_call: None,
-            is_restless: is_restless || before.is_some_and(|it| it.is_restless),
-        };
-        program.why = useless.cold_start();
-        program.useless = Some(useless);
-    }
-
-    /// Takes what came of a start that began when there were `n_ends` ends; gives back a process that is not to wait.
-    fn started(
-        &mut self,
-        key: &Key,
-        res: Result<Idle, ColdStart>,
-        n_ends: u64,
-        keep: impl FnOnce(&Idle) -> AbortHandle,
-    ) -> Option<Idle> {
-        let is_current = self.n_ends == n_ends && !self.is_closed;
-        let Some(program) = self.program(key) else { return res.ok() };
-        program.n_starting = program.n_starting.saturating_sub(1);
-        match res {
-            Err(why) => {
-                program.why = why;
-                None
-            }
-            Ok(idle) if !is_current => Some(idle),
-            Ok(mut idle) => {
-                idle.keeper = Some(keep(&idle));
-                program.why = ColdStart::NoneWaiting;
-                program.waiting.push(idle);
-                None
-            }
-        }
-    }
-
-    /// Whether a process may be started; makes room for it, at the cost of programs that were called less lately.
-    fn makes_room(&mut self, key: &Key, most: usize) -> bool {
-        if self.is_closed {
-            return false;
-        }
-        let Some(program) = self.program(key) else { return false };
-        if program.waiting.len() + program.n_starting >= program.most_calls.min(most) {
-            return false;
-        }
-        if self.n_processes() >= most {
-            let other =
-                self.programs.iter_mut().find(|it| it.key != *key && !it.waiting.is_empty());
-            let Some(other) = other else { return false };
-            other.waiting.remove(0);
-            other.most_calls = other.n_calls;
-        }
-        if let Some(program) = self.program(key) {
-            program.n_starting += 1;
-        }
-        true
-    }
-}
-
-impl Program {
-    fn new(key: Key) -> Self {
-        Self {
-            key,
-            waiting: Vec::new(),
-            n_starting: 0,
-            n_calls: 0,
-            most_calls: 0,
-            useless: None,
-            why: ColdStart::NoneWaiting,
-        }
-    }
-}
-
-/// The spec that all calls of one program share. Its output is read from the start, to see whether it waits; what is kept
-/// of it is the call's own. Of a deadline only the call knows.
-fn less_its_input(spec: &Spec) -> Spec {
-    let mut res = spec.clone();
-    res.stdin = Stdin::Piped;
-    res.deadline = None;
-    let shared = |it: &mut Output| {
-        if let Output::Captured(_) = it {
-            *it = Output::Piped;
-        }
-    };
-    shared(&mut res.stdout);
-    if let ErrorOutput::Separate(output) = &mut res.stderr {
-        shared(output);
-    }
-    res
-}
-
 /// A process that is being started. When it is dropped, the start is over.
 struct Start(Weak<Pool>);
 
@@ -455,14 +299,46 @@ impl Drop for Start {
         let Some(pool) = self.0.upgrade() else { return };
         let mut state = pool.state();
         state.n_starts = state.n_starts.saturating_sub(1);
+        pool.tell_free(&state);
         if state.n_starts == 0 {
             pool.quiet.notify_waiters();
         }
     }
 }
 
+/// Waits until a CPU is free for a process of a program: a start is in no call's way. `false` where enough of its processes
+/// wait, or are waited for here.
+async fn until_free(weak: &Weak<Pool>, key: &Key) -> bool {
+    let mut is_pending = false;
+    loop {
+        let (free, end) = {
+            let Some(pool) = weak.upgrade() else { return false };
+            let free = Arc::clone(&pool.free);
+            let mut state = pool.state();
+            let end = state.busy_until(pool.n_cpus, Instant::now()).filter(|_| !state.is_closed);
+            let Some(program) = state.program(key) else { return false };
+            if is_pending {
+                program.n_pending = program.n_pending.saturating_sub(1);
+            }
+            if !program.wants_more(pool.options.processes) {
+                // It has no use for what it was told.
+                pool.tell_free(&state);
+                return false;
+            }
+            let Some(end) = end else { return true };
+            program.n_pending += 1;
+            (free, end)
+        };
+        is_pending = true;
+        let _ = timeout_at(end, free.notified()).await;
+    }
+}
+
 /// Starts the process for the next call of a program, unless enough of them wait.
 async fn start_next(weak: Weak<Pool>, key: Key) {
+    if !until_free(&weak, &key).await {
+        return;
+    }
     let (id, n_ends, _start) = {
         let Some(pool) = weak.upgrade() else { return };
         let mut state = pool.state();

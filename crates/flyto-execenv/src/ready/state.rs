@@ -1,0 +1,247 @@
+//! What a pool knows of its programs, their processes and their calls.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use tokio::{task::AbortHandle, time::Instant};
+
+use super::{ColdStart, StartFiles, idle::Idle, useless::Useless};
+use crate::{ErrorOutput, Executor, Output, Spec, Stdin};
+
+/// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
+const PROGRAMS: usize = 64;
+
+/// How long a call keeps a start from its CPU: 1 s. A longer one hardly notices it.
+const BUSY_TIME: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Processes that are being started, of all programs, those that were forgotten meanwhile too.
+    pub(super) n_starts: usize,
+    /// The one that was called last is the last.
+    pub(super) programs: Vec<Program>,
+    /// When the calls began that run, by their numbers, which ascend.
+    pub(super) calls: BTreeMap<u64, Instant>,
+    pub(super) next_id: u64,
+    /// How often all were ended. What was being started meanwhile does not wait.
+    pub(super) n_ends: u64,
+    /// No further process waits.
+    pub(super) is_closed: bool,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("processes", &self.n_processes()).finish_non_exhaustive()
+    }
+}
+
+/// What can be started before a call: an executor and a spec less its input.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) executor: Arc<dyn Executor>,
+    pub(super) spec: Arc<Spec>,
+}
+
+impl Key {
+    pub(super) fn new(executor: &Arc<dyn Executor>, spec: &Spec) -> Self {
+        Self { executor: Arc::clone(executor), spec: Arc::new(less_its_input(spec)) }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.executor, &other.executor) && self.spec == other.spec
+    }
+}
+
+/// One program, its processes, and what is known of them.
+pub(super) struct Program {
+    pub(super) key: Key,
+    pub(super) waiting: Vec<Idle>,
+    /// Processes that are started once a CPU is free.
+    pub(super) n_pending: usize,
+    /// Processes that are being started.
+    pub(super) n_starting: usize,
+    /// Calls that run, and the most that ran at once since a process last waited in vain.
+    pub(super) n_calls: usize,
+    pub(super) most_calls: usize,
+    /// Processes in a row that could not wait.
+    pub(super) useless: Option<Useless>,
+    /// Why no process waits.
+    pub(super) why: ColdStart,
+}
+
+impl State {
+    pub(super) fn program(&mut self, key: &Key) -> Option<&mut Program> {
+        self.programs.iter_mut().rev().find(|it| it.key == *key)
+    }
+
+    /// How many wait or are being started.
+    pub(super) fn n_processes(&self) -> usize {
+        self.programs.iter().map(|it| it.waiting.len() + it.n_starting).sum()
+    }
+
+    /// Until when no CPU is free for a start, unless calls end before: as many calls as there are CPUs began within
+    /// [`BUSY_TIME`].
+    pub(super) fn busy_until(&self, n_cpus: usize, now: Instant) -> Option<Instant> {
+        let nth_latest = self.calls.values().rev().nth(n_cpus - 1)?;
+        Some(*nth_latest + BUSY_TIME).filter(|end| *end > now)
+    }
+
+    /// A call of this program begins; its number.
+    pub(super) fn call(&mut self, key: &Key) -> u64 {
+        let mut program = match self.programs.iter().rposition(|it| it.key == *key) {
+            Some(at) => self.programs.remove(at),
+            None => {
+                if self.programs.len() == PROGRAMS {
+                    self.programs.remove(0);
+                }
+                Program::new(key.clone())
+            }
+        };
+        program.n_calls += 1;
+        program.most_calls = program.most_calls.max(program.n_calls);
+        self.programs.push(program);
+        self.next_id += 1;
+        self.calls.insert(self.next_id, Instant::now());
+        self.next_id
+    }
+
+    /// A process of this program could not wait; `is_restless` says that files changed meanwhile.
+    pub(super) fn was_useless(
+        &mut self,
+        key: &Key,
+        why: ColdStart,
+        files: &Arc<StartFiles>,
+        is_restless: bool,
+    ) {
+        let Some(program) = self.program(key) else { return };
+        let before = program.useless.take();
+        let useless = Useless {
+            n_processes: before.as_ref().map_or(0, |it| it.n_processes) + 1,
+            why,
+            files: Arc::clone(files),
+            after_call: None,
+            is_restless: is_restless || before.is_some_and(|it| it.is_restless),
+        };
+        program.why = useless.cold_start();
+        program.useless = Some(useless);
+    }
+
+    /// Takes what came of a start that began when there were `n_ends` ends; gives back a process that is not to wait.
+    pub(super) fn started(
+        &mut self,
+        key: &Key,
+        res: Result<Idle, ColdStart>,
+        n_ends: u64,
+        keep: impl FnOnce(&Idle) -> AbortHandle,
+    ) -> Option<Idle> {
+        let is_current = self.n_ends == n_ends && !self.is_closed;
+        let Some(program) = self.program(key) else { return res.ok() };
+        program.n_starting = program.n_starting.saturating_sub(1);
+        match res {
+            Err(why) => {
+                program.why = why;
+                None
+            }
+            Ok(idle) if !is_current => Some(idle),
+            Ok(mut idle) => {
+                idle.task = Some(keep(&idle));
+                program.why = ColdStart::NoneWaiting;
+                program.waiting.push(idle);
+                None
+            }
+        }
+    }
+
+    /// Whether a process may be started; makes room for it, at the cost of programs that were called less lately.
+    pub(super) fn makes_room(&mut self, key: &Key, most: usize) -> bool {
+        if self.is_closed {
+            return false;
+        }
+        if !self.program(key).is_some_and(|it| it.wants_more(most)) {
+            return false;
+        }
+        if self.n_processes() >= most {
+            let other =
+                self.programs.iter_mut().find(|it| it.key != *key && !it.waiting.is_empty());
+            let Some(other) = other else { return false };
+            other.waiting.remove(0);
+            other.most_calls = other.n_calls;
+        }
+        if let Some(program) = self.program(key) {
+            program.n_starting += 1;
+        }
+        true
+    }
+}
+
+impl Program {
+    fn new(key: Key) -> Self {
+        Self {
+            key,
+            waiting: Vec::new(),
+            n_pending: 0,
+            n_starting: 0,
+            n_calls: 0,
+            most_calls: 0,
+            useless: None,
+            why: ColdStart::NoneWaiting,
+        }
+    }
+
+    /// Whether as many processes as calls ran at once do not wait yet, of at most so many.
+    pub(super) fn wants_more(&self, most: usize) -> bool {
+        self.waiting.len() + self.n_pending + self.n_starting < self.most_calls.min(most)
+    }
+}
+
+/// The spec that all calls of one program share. Its output is read from the start, to see whether it waits; what is kept
+/// of it is the call's own. Of a deadline only the call knows.
+fn less_its_input(spec: &Spec) -> Spec {
+    let mut res = spec.clone();
+    res.stdin = Stdin::Piped;
+    res.deadline = None;
+    let shared = |it: &mut Output| {
+        if let Output::Captured(_) = it {
+            *it = Output::Piped;
+        }
+    };
+    shared(&mut res.stdout);
+    if let ErrorOutput::Separate(output) = &mut res.stderr {
+        shared(output);
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `begun_ms` are the times of the calls that run, from the oldest on.
+    #[track_caller]
+    fn check(n_cpus: usize, begun_ms: &[u64], now_ms: u64, expect_ms: Option<u64>) {
+        let zero = Instant::now();
+        let at = |ms| zero + Duration::from_millis(ms);
+        let calls = (0..).zip(begun_ms).map(|(n, ms)| (n, at(*ms))).collect();
+        let state = State { calls, ..State::default() };
+        assert_eq!(state.busy_until(n_cpus, at(now_ms)), expect_ms.map(at));
+    }
+
+    #[test]
+    fn a_start_waits_for_a_cpu_that_no_young_call_needs() {
+        check(1, &[], 0, None);
+        check(2, &[0], 10, None);
+        // The older one of two leaves first.
+        check(2, &[0, 400], 500, Some(1000));
+        check(2, &[0, 400, 500], 500, Some(1400));
+        check(1, &[0, 400], 500, Some(1400));
+    }
+
+    #[test]
+    fn a_long_call_keeps_no_cpu() {
+        check(1, &[0], 999, Some(1000));
+        check(1, &[0], 1000, None);
+        check(2, &[0, 10, 20], 1010, None);
+        check(2, &[0, 10, 20], 1000, Some(1010));
+    }
+}
