@@ -19,7 +19,7 @@ use crate::{
     files::Held,
     memory::{Pages, file_size},
     process::{
-        Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
+        Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
     },
     setup::SupervisorContext,
     shared_memory::Mounted,
@@ -86,7 +86,13 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
         // is left.
         let leader = unsafe { attempt.start() }?;
         // The child has copies. Ours would keep its streams from ending.
-        descriptors.close();
+        let held_input = match (wanted.flags.has(StartFlags::HELD_INPUT), given.last()) {
+            (true, Some(input)) => Some(descriptors.close_but(*input)),
+            _ => {
+                descriptors.close();
+                None
+            }
+        };
         if reports_start && attempt.failed().is_none() {
             report(&Report { pid: leader as u32, ..Report::new(ReportKind::Started) });
         }
@@ -105,6 +111,7 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
             used: Used::default(),
             time,
             held: if wanted.memory_bytes > 0 { Held::new().ok() } else { None },
+            held_input,
             reached: Reached::Nothing,
             leaked: 0,
             cgroup_is_spent: false,
@@ -131,6 +138,9 @@ struct Call<'a> {
     time: TreeTime<'a>,
     /// Where memory is bounded: what the tree holds without having it mapped.
     held: Option<Held>,
+    /// The other end of the program's stdin, until its call begins: with the host's alone, the end of a host that is
+    /// killed would be the end of the input before this process has ended the tree.
+    held_input: Option<Descriptor>,
     reached: Reached,
     /// Processes that outlived the program and were killed.
     leaked: u32,
@@ -167,10 +177,15 @@ impl Call<'_> {
             if asked {
                 match order() {
                     Asked::Order(Order::End { grace_ms }) => return self.end(context, grace_ms),
-                    Asked::Order(Order::Signal { signal: number, to_tree }) => match to_tree {
-                        true => signal_tree(context, number),
-                        false => signal(self.leader, number),
-                    },
+                    Asked::Order(Order::Signal { signal: number, to_tree }) => {
+                        if to_tree && number == SIGCONT {
+                            self.held_input = None;
+                        }
+                        match to_tree {
+                            true => signal_tree(context, number),
+                            false => signal(self.leader, number),
+                        }
+                    }
                     Asked::Nothing => {}
                     Asked::HungUp => end_all(context),
                 }

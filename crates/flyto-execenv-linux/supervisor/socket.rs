@@ -10,7 +10,7 @@ use crate::{
         sys::{self, Errno, address, errno, int, number},
     },
     memory::{BUFFER_BYTES, Buffer},
-    process::{Polled, poll, sleep_ns},
+    process::{Descriptor, Polled, poll, sleep_ns},
 };
 
 /// The socket's descriptor: the host puts it there.
@@ -72,6 +72,17 @@ impl Descriptors {
     /// Lends them until this process ends.
     pub(crate) fn keep(self) {
         self.n.set(0);
+    }
+
+    /// Closes all but one of them, which stays open as the caller's.
+    pub(crate) fn close_but(&self, kept: i32) -> Descriptor {
+        for fd in self.as_slice().iter().filter(|it| **it != kept) {
+            // SAFETY: they came with the message, and go once.
+            unsafe { close(*fd) };
+        }
+        self.n.set(0);
+        // SAFETY: it came with the message, and is not among ours any more.
+        unsafe { Descriptor::new(kept) }
     }
 
     /// Closes them: they are not used any more.

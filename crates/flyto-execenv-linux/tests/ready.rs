@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use flyto_execenv::{
     Capability, ExecEnv, ExecReadiness, Executor, Exit, Filesystem, Isolation, KillScope, Limits,
-    Network, Outcome, Ready, ReadyOptions, Spec, SystemCalls,
+    Network, Outcome, Ready, ReadyOptions, Signal, Spec, Stdin, SystemCalls, Target,
 };
 use flyto_execenv_linux::Linux;
 use tokio::task::yield_now;
@@ -67,6 +67,22 @@ async fn what_it_leaves_behind_is_ended() {
     let left = fs::read_to_string(dir.path().join("pid")).expect("it wrote that");
     assert!(!Path::new("/proc").join(left.trim()).exists());
     assert!(outcome.usage.startup_cpu.is_some(), "{:?}", outcome.usage);
+}
+
+#[tokio::test]
+async fn its_input_does_not_end_with_its_host() {
+    let linux = Linux::new();
+    let mut spec = spec("read -r line || echo ended");
+    (spec.stdin, spec.deadline) = (Stdin::Piped, None);
+    let mut running = linux.start(spec).await.expect("it starts");
+    // As it goes where the host is killed.
+    drop(running.stdin.take());
+    let waited = tokio::time::timeout(Duration::from_millis(100), running.control.wait()).await;
+    assert!(waited.is_err(), "it saw the end of its input: {waited:?}");
+    // With the call it ends with what the caller writes.
+    running.control.signal(Signal(18), Target::Tree).expect("it runs");
+    assert_eq!(running.control.wait().await.expect("it is there"), Exit::Code(0));
+    running.control.end(Duration::ZERO).await.expect("it is there");
 }
 
 #[tokio::test]

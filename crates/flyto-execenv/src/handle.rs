@@ -442,6 +442,8 @@ impl ExecEnv {
     /// The program could not be started.
     pub async fn start(&self, mut spec: Spec, options: RunOptions) -> Result<Process, ExecError> {
         let (executor, enforced) = self.admit(&mut spec)?;
+        // It is started by its caller, and does not wait for a call.
+        spec.ready = None;
         let report = Report::new(&**executor, enforced, &spec);
         let RunOptions { cancel, observer } = options;
         want_all(&mut spec, observer.is_some());

@@ -145,6 +145,9 @@ pub struct Spec {
     pub profiles: Vec<String>,
     /// That a process of it may be started before it is asked for, where it reads bytes ([`Stdin::Bytes`]) and the host
     /// keeps some ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)). `None` starts it for the call.
+    ///
+    /// A backend gets it with [`Stdin::Piped`] for a process that is to wait. When its call begins, the handle sends
+    /// `SIGCONT` to its tree, where the backend sends signals, and writes the input then.
     pub ready: Option<Ready>,
 }
 

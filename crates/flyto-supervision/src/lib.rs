@@ -296,6 +296,10 @@ flags! {
         NEW_SESSION = 1,
         /// A fourth descriptor holds the program's image: it runs in place of the path.
         IMAGE = 2,
+        /// The last descriptor is the other end of the program's stdin. The supervisor keeps it open until it is ordered to
+        /// send `SIGCONT` to the whole tree, with which a host begins the call: a host that is killed before that is not
+        /// taken for the end of the input.
+        HELD_INPUT = 3,
     }
 }
 

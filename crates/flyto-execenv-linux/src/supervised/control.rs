@@ -118,8 +118,11 @@ fn begin(
     let streams = Streams::open(spec)?;
     let sealed = image.and_then(PinnedImage::fd);
     let copy = image.filter(|_| sealed.is_none()).map(|it| it.paths().0);
+    let waits_for_its_call = spec.ready.is_some() && spec.stdin == Stdin::Piped;
+    let held_input = streams.host.stdin().filter(|_| waits_for_its_call);
     let flags = StartFlags::NONE
         .with_if(is_talked_to, StartFlags::REPORT_START)
+        .with_if(held_input.is_some(), StartFlags::HELD_INPUT)
         .with_if(sealed.is_some(), StartFlags::IMAGE);
     let mut text = Vec::with_capacity(1024);
     record::write(
@@ -128,11 +131,8 @@ fn begin(
         copy.as_deref().unwrap_or(program),
         record::bounded(flags, spec, plan),
     );
-    let [stdin, stdout, stderr] = streams.child.each_ref().map(AsFd::as_fd);
-    let supervisor = match sealed {
-        Some(image) => pool.begin(&text, &[stdin, stdout, stderr, image], plan)?,
-        None => pool.begin(&text, &[stdin, stdout, stderr], plan)?,
-    };
+    let descriptors = streams.child.iter().map(AsFd::as_fd).chain(sealed).chain(held_input);
+    let supervisor = pool.begin(&text, &descriptors.collect::<Vec<_>>(), plan)?;
     Ok((streams, supervisor))
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs::OpenOptions,
     io::{self, Write},
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
 use rustix::{
@@ -80,6 +80,12 @@ impl Streams {
 }
 
 impl HostEnds {
+    /// Where the program's input goes, if that is written to a pipe.
+    #[must_use]
+    pub fn stdin(&self) -> Option<BorrowedFd<'_>> {
+        self.stdin.as_ref().map(AsFd::as_fd)
+    }
+
     /// Makes them the streams of `running`, on the current runtime. Its event loop watches piped streams
     /// at once, and captured ones when they are still open after a millisecond: programs that are gone
     /// by then are read without it.

@@ -156,8 +156,8 @@ impl Idle {
 
 impl Drop for Idle {
     fn drop(&mut self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.abort();
+        if let Some(task) = &self.task {
+            task.abort();
         }
         self.kill();
     }

@@ -73,8 +73,8 @@ fn calls_after_the_first_are_served_by_processes_that_waited() {
 }
 
 #[test]
-fn nothing_that_waits_outlives_a_killed_host() {
-    let place = place(SCRIPT);
+fn nothing_that_waits_takes_a_killed_host_for_a_call() {
+    let place = place(&format!("{SCRIPT}; [ -n \"$input\" ] || : >\"$PLUGIN_DATA/empty\""));
     let mut client = Client::legacy(&place, &[], &json!({}));
     let called = HashSet::from([call(&mut client)]);
     let waits = watched(&[waiting(&place, &called)]);
@@ -82,6 +82,7 @@ fn nothing_that_waits_outlives_a_killed_host() {
     let host = Pid::from_raw(client.pid().cast_signed()).unwrap();
     kill_process(host, Signal::KILL).unwrap();
     assert_eq!(survivors(&waits), 0);
+    assert!(!place.path().join("home/.local/share/flyto/plugins/p/empty").exists());
 }
 
 #[test]
