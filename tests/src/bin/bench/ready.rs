@@ -1,7 +1,8 @@
 //! What does a call cost whose program was started before it?
 //!
-//! Each script reads its input and prints it, as one file of an interpreter that is installed here. A ready call comes
-//! when its process has loaded: twice the time of a cold call after the last one. `--calls` is how many of each are made.
+//! Each script reads its input and prints it, as one file of an interpreter that is installed here. Each call, a cold one
+//! too, comes twice the time of a cold call after the last one: a ready process has loaded by then. `--calls` is how many of
+//! each are made.
 //! It fails where the calls of a program leave a file or a process, or make this process grow by more than 8 MiB.
 //! The program with as many files as are looked at before each call shows what that costs.
 
@@ -79,7 +80,7 @@ fn measured(programs: &Programs, dir: &Path) -> Result<Vec<Measured>> {
         fs::write(big.join(n.to_string()), "")?;
     }
     let all = [
-        ("static child", spec(&programs.echo.to_string_lossy(), &[]), None),
+        ("static child", spec(&programs.echo.to_string_lossy(), &[]), Some(1.0)),
         ("cat", spec("/bin/cat", &[]), Some(1.0)),
         ("cat, 250 files", spec("/bin/cat", &[]).ready(Ready::new().watch(big)), Some(1.0)),
         ("sh", spec("/bin/sh", &["-c", "input=$(cat); printf %s \"$input\""]), None),
@@ -134,12 +135,17 @@ async fn row(it: &Measured, calls: usize) -> Result<[String; 10]> {
     let cold_env = ExecEnv::new(Linux::new());
     // A slow program would take minutes to tell no more.
     let (first, _) = call(&cold_env, &it.spec).await?;
-    let calls = calls.min((120.0 / first.as_secs_f64().max(0.001)) as usize).max(20);
+    let calls = calls.min((60.0 / first.as_secs_f64().max(0.001)) as usize).max(20);
     let mut cold = Vec::with_capacity(calls);
-    for _ in 0..calls {
+    for _ in 0..20 {
         cold.push(call(&cold_env, &it.spec).await?.0);
     }
     let pause = quantile(&mut cold, 0.5) * 2;
+    cold.clear();
+    for _ in 0..calls {
+        tokio::time::sleep(pause).await;
+        cold.push(call(&cold_env, &it.spec).await?.0);
+    }
     let ready_env = ExecEnv::builder(Linux::new()).ready(ReadyOptions::new()).build();
     call(&ready_env, &it.spec).await?;
     let (mut ready, mut n_cold) = (Vec::with_capacity(calls), 0);
