@@ -45,7 +45,7 @@ fn calls(options: &Options, programs: &Programs, scene: &Scene, place: &str) -> 
     let rounds = options.rounds.unwrap_or(25);
     let session = call_line("answer__session", &json!({"text": "x".repeat(100)}));
     let script = call_line("echo__script", &json!({"text": "x".repeat(100)}));
-    let native = call_line("jobs__status", &json!({}));
+    let native = call_line("list_tools", &json!({}));
     let mut variants: Vec<(String, Peer, String, Reach)> = vec![
         ("ping-pong".into(), scene.pong(programs)?, session.clone(), Reach::None),
         ("native, stdio".into(), scene.stdio()?, native.clone(), Reach::None),
@@ -195,13 +195,15 @@ impl Scene {
 
     fn serve(&self, plugins: &Path) -> Result<Peer> {
         let mut command = self.command(&self.flyto);
-        command.args(["serve", "--plugins"]).arg(plugins).stderr(Stdio::null());
+        command.args(["serve", "--evolve", "store", "--plugins"]).arg(plugins);
+        command.stderr(Stdio::null());
         Peer::stdio(command)
     }
 
     fn http(&self) -> Result<Peer> {
         let mut command = self.command(&self.flyto);
-        command.args(["serve", "--http", "0", "--plugins", "plugins"]).stderr(Stdio::piped());
+        command.args(["serve", "--http", "0", "--evolve", "store", "--plugins", "plugins"]);
+        command.stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let mut lines = BufReader::new(child.stderr.take().ok_or("it is a pipe")?).lines();
         let url = lines.next().ok_or("it says its address")??;
