@@ -61,10 +61,13 @@ impl From<io::Error> for ReadError {
 ///
 /// [`ReadError`] says why there are no bytes.
 pub fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let mut file = platform::open_at_once(path).map_err(|err| match path.metadata() {
+    let mut file = platform::open_at_once(path).map_err(|err| match ReadError::from(err) {
+        ReadError::Missing => ReadError::Missing,
         // A device without hardware, or a socket, says no more than that it cannot be opened.
-        Ok(it) if !it.is_file() => ReadError::NotAFile(platform::kind_of_file(it.file_type())),
-        _ => err.into(),
+        err => match path.metadata() {
+            Ok(it) if !it.is_file() => ReadError::NotAFile(platform::kind_of_file(it.file_type())),
+            _ => err,
+        },
     })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {

@@ -8,7 +8,7 @@
 mod platform;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -28,6 +28,11 @@ pub(crate) enum Unread {
     Missing,
     /// There is something, and this is wrong with it.
     Found(Box<Diagnostic>),
+}
+
+/// Whether something has this name, a link that leads nowhere too. What cannot be looked at counts.
+pub(crate) fn is_there(path: &Path) -> bool {
+    !fs::symlink_metadata(path).is_err_and(|err| err.kind() == io::ErrorKind::NotFound)
 }
 
 /// Reads the text of a manifest.
