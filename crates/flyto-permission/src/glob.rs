@@ -13,7 +13,7 @@ const MAX_PARTS: usize = 64;
 
 /// Where a pattern starts.
 ///
-/// [`PathIndex`](crate::rules::paths::PathIndex) files patterns by it, and passes
+/// [`PathIndex`](crate::index::paths::PathIndex) files patterns by it, and passes
 /// to [`Glob::matches`] what lies below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Anchor {

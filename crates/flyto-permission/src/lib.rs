@@ -16,8 +16,9 @@ mod verdict; //  allow, ask, deny; who wrote a rule, and where
 // what rules say:
 mod glob; //  patterns of paths
 mod host; //  addresses, and patterns of hosts
+mod index; //   all rules, found by what they name
 mod rule; //  from a text to a rule
-mod rules; // all rules, found by what they name
+mod rules; //   rules as a host holds them
 
 // and how they are applied.
 #[cfg(feature = "bash")]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Cause, Reason, Rule, Subject, Verdict,
     bash::{self, Argument, Command},
-    rules::Narrows,
+    index::Narrows,
 };
 
 /// How deep texts in arguments of texts are read. Deeper ones are taken as plain

@@ -27,7 +27,7 @@ use super::{Judge, Source, cut, file::Purpose, word::Places};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
-    rules::{Argument, Hits, Matched, Narrows},
+    index::{Argument, Hits, Matched, Narrows},
 };
 
 /// Most nodes of the tree of rules that are looked at for one command, in the

@@ -8,8 +8,8 @@ use super::{Judge, Source, cut};
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     host::{self, Address, Pattern},
+    index::Narrows,
     rule::Form,
-    rules::Narrows,
 };
 
 /// Most addresses of one text that are read.

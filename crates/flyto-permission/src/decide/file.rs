@@ -14,12 +14,12 @@ use super::{
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     glob::Glob,
-    location::{Location, absolute_location, may_be_opened},
-    rule::Form,
-    rules::{
+    index::{
         Hits, Narrows,
         paths::{Anchors, below},
     },
+    location::{Location, absolute_location, may_be_opened},
+    rule::Form,
 };
 
 /// Longest path that the system opens (path_resolution(7)).

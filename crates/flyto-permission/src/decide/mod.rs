@@ -20,7 +20,7 @@
 //! - What they name is compared in every form that a program could open: as it is written and as it leads, with any
 //!   scheme, in any case.
 //!
-//! [`Narrows`]: crate::rules::Narrows
+//! [`Narrows`]: crate::index::Narrows
 
 #[cfg(feature = "bash")]
 mod argument;
@@ -40,8 +40,8 @@ use serde_json::Value;
 use self::file::Purpose;
 use crate::{
     Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
+    index::{Hits, Index, Narrows, paths::Anchors},
     location::Starts,
-    rules::{Hits, Index, Narrows, paths::Anchors},
 };
 
 /// Most parts of one preview that are judged: paths, addresses and words of its

@@ -12,7 +12,7 @@
 
 use flyto_tools::Access;
 
-use crate::{Verdict, rules::paths::below};
+use crate::{Verdict, index::paths::below};
 
 /// A protected place that a path leads into.
 ///

@@ -11,7 +11,7 @@ use crate::{
     Cause, Reason, Subject, Verdict,
     bash::Word,
     glob::Anchor,
-    rules::{Narrows, paths::below},
+    index::{Narrows, paths::below},
 };
 
 /// Most names in directories that one decision looks at for wildcards. A wildcard

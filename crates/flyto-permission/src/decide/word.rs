@@ -24,8 +24,8 @@ use crate::{
     Danger, DangerKind, Subject,
     bash::{Analysis, Case, Command, Input, Known, Word},
     glob::Glob,
+    index::Narrows,
     location::{Location, is_absent, may_be_opened},
-    rules::Narrows,
 };
 
 /// Most options of one command that name a directory, as `-C` does.
