@@ -66,6 +66,15 @@ impl Narrows {
     /// Of a part that may be an address.
     pub(crate) const HOSTS: Self = Self { commands: false, paths: false, hosts: true };
 
+    /// The kinds of both.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            commands: self.commands || other.commands,
+            paths: self.paths || other.paths,
+            hosts: self.hosts || other.hosts,
+        }
+    }
+
     /// Whether both have a kind in common.
     pub(crate) fn overlaps(self, other: Self) -> bool {
         (self.commands && other.commands)
@@ -135,6 +144,12 @@ impl<'a> Hits<'a> {
         if target.is_none_or(|old| rank(rule.layer()) < rank(old.layer())) {
             *target = Some(rule);
         }
+    }
+
+    /// Takes what asks or denies of others, where there is no such rule yet.
+    pub(crate) fn narrow(&mut self, other: Self) {
+        self.deny = self.deny.or(other.deny);
+        self.ask = self.ask.or(other.ask);
     }
 
     /// Only what asks or denies.

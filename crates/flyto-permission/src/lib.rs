@@ -16,15 +16,16 @@ mod verdict; //  allow, ask, deny; who wrote a rule, and where
 // what rules say:
 mod glob; //  patterns of paths
 mod host; //  addresses, and patterns of hosts
-mod index; //   all rules, found by what they name
+mod index; // all rules, found by what they name
 mod rule; //  from a text to a rule
-mod rules; //   rules as a host holds them
+mod rules; // rules as a host holds them
 
 // and how they are applied.
 #[cfg(feature = "bash")]
 mod bash; //   command lines taken apart
 mod decide; // the parts of a call, judged
-mod location; // where a path leads
+mod location;
+mod lookup; // the rules that one decision looks at // where a path leads
 
 pub use decision::{Cause, Danger, DangerKind, Decision, Reason, Standing, Subject};
 pub use request::{ClassTrust, Request};

@@ -38,6 +38,8 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     index: Arc<Index>,
+    /// Further rules, of which those that ask or deny hold.
+    narrower: Option<Arc<Index>>,
 }
 
 /// Gathers rules. Errors are told one by one, and a rule that is refused changes
@@ -80,12 +82,44 @@ impl Rules {
     /// with more parts than are judged, or one that cannot be read, is asked.
     #[must_use]
     pub fn decide(&self, request: &Request<'_>) -> Decision {
-        decide::decide(&self.index, request)
+        decide::decide(&self.index, self.narrower.as_deref(), request)
+    }
+
+    /// These rules, and what asks or denies of `narrower`: for calls on which further
+    /// rules hold, such as those of a plugin on its own tools. No rule is copied.
+    ///
+    /// A rule of `narrower` that allows is left out, whatever its layer, and so are
+    /// its roots. A second call takes the place of the first.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
+    /// use flyto_tools::ToolId;
+    ///
+    /// let (mut host, mut plugin) = (Rules::builder(), Rules::builder());
+    /// host.add(Layer::Operator, Verdict::Allow, "db:*", Place::new("config.json", 2, 15, ""))?;
+    /// let place = Place::new("plugins/db/plugin.json", 4, 30, "/permissions/deny/0");
+    /// plugin.add(Layer::Plugin("db".to_owned()), Verdict::Deny, "db:drop", place)?;
+    /// let host = host.build();
+    ///
+    /// let id = ToolId::parse("db:drop").expect("this is a name");
+    /// let request = Request::new(&id);
+    /// assert_eq!(host.decide(&request).verdict, Verdict::Allow);
+    /// let decision = host.narrowed_by(&plugin.build()).decide(&request);
+    /// assert_eq!(
+    ///     decision.to_string(),
+    ///     "deny: tool db:drop: db:drop (deny, plugin db, plugins/db/plugin.json:4:30)",
+    /// );
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn narrowed_by(&self, narrower: &Self) -> Self {
+        Self { index: Arc::clone(&self.index), narrower: Some(Arc::clone(&narrower.index)) }
     }
 
     /// Every rule, in the order they were added.
     ///
-    /// Refused ones are not among them.
+    /// Refused ones are not among them, and neither are those of
+    /// [`narrowed_by`](Self::narrowed_by).
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.index.rules.iter()
     }
@@ -174,6 +208,6 @@ impl RulesBuilder {
     /// The builder is used up; a change of rules is a new builder.
     #[must_use]
     pub fn build(self) -> Rules {
-        Rules { index: Arc::new(self.index) }
+        Rules { index: Arc::new(self.index), narrower: None }
     }
 }

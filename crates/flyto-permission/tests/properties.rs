@@ -21,6 +21,29 @@ fn verdict(rules: &Rules, line: &str) -> Verdict {
     rules.decide(&request).verdict
 }
 
+/// Rules of every form.
+const RULES: &[&str] = &[
+    "Bash",
+    "Bash(good:*)",
+    "Bash(good)",
+    "Bash(other:*)",
+    "Bash(git push:*)",
+    "Bash(cat:*)",
+    "Read",
+    "Read(s/**)",
+    "Read(/r/**)",
+    "Read(.env)",
+    "Read(*.pem)",
+    "Edit(s/**)",
+    "Edit",
+    "WebFetch",
+    "WebFetch(domain:evil.org)",
+    "WebFetch(domain:*.org)",
+    "shell:*",
+    "shell:run",
+    "class:bash",
+];
+
 /// Places in which a command runs, as the hole of a text around an allowed command.
 const POSITIONS: &[&str] = &[
     "good; {}",
@@ -306,6 +329,37 @@ proptest! {
             both.add(layer, effect, text, Place::default())?;
         }
         prop_assert!(verdict(&both.build(), &line) >= verdict(&top, &line));
+    }
+
+    /// Rules that stand beside those of a host decide as if they stood among them, and what they allow counts for
+    /// nothing.
+    #[test]
+    fn rules_beside_those_of_a_host_only_narrow(
+        line in prop::sample::select(vec![
+            "good", "good x", "other -y x", "sudo good", "env -u $x good", "git -C d push", "foo -c 'other x'", "cat s/a",
+            "cat s/*", "cat $x", "good > s/b", "good > out", "curl evil.org", "curl 'http://{a,b}.org'", "$x", "good; other",
+            "for i in s; do cat $i; done", "cd s && cat key", "awk 'BEGIN{system(\"other x\")}'", "cat .env", "good `",
+        ]),
+        of_host in prop::collection::vec((prop::sample::select(RULES.to_vec()), 0..3_usize), 0..5),
+        of_plugin in prop::collection::vec((prop::sample::select(RULES.to_vec()), 0..3_usize), 0..5),
+    ) {
+        let effects = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
+        let (mut host, mut plugin, mut union) = (Rules::builder(), Rules::builder(), Rules::builder());
+        for (text, effect) in of_host {
+            host.add(Layer::Operator, effects[effect], text, Place::default())?;
+            union.add(Layer::Operator, effects[effect], text, Place::default())?;
+        }
+        for (text, effect) in of_plugin {
+            // Also what says that it is the operator's.
+            plugin.add(Layer::Operator, effects[effect], text, Place::default())?;
+            if effects[effect] > Verdict::Allow {
+                union.add(Layer::Plugin("shell".to_owned()), effects[effect], text, Place::default())?;
+            }
+        }
+        let host = host.roots(["/r"]).build();
+        let (both, union) = (host.narrowed_by(&plugin.build()), union.roots(["/r"]).build());
+        prop_assert!(verdict(&both, line) >= verdict(&host, line));
+        prop_assert_eq!(verdict(&both, line), verdict(&union, line));
     }
 
     #[test]

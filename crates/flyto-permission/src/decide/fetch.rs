@@ -36,7 +36,7 @@ impl Judge<'_> {
     /// a scheme counts where it has no blank, and only for rules that spell its
     /// host or one above it: a rule for every host is none against every word.
     pub(super) fn narrow_url(&mut self, text: &str, is_address: bool) {
-        if !self.index.narrows.hosts {
+        if !self.index.narrows().hosts {
             return;
         }
         let mut starts = text.match_indices("://").map(|(at, sign)| at + sign.len()).peekable();
@@ -127,7 +127,7 @@ impl Judge<'_> {
     /// The parts of a text without blanks, each of which may be a host: `a=b=HOST`,
     /// `a:HOST:b`, `-xHOST`. Rules that spell a host, or one above it, count.
     pub(super) fn narrow_host_parts(&mut self, text: &str) {
-        if !self.index.narrows.hosts {
+        if !self.index.narrows().hosts {
             return;
         }
         let is_short_option = text.starts_with('-') && !text.starts_with("--");

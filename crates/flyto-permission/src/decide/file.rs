@@ -68,7 +68,7 @@ impl<'a> Judge<'a> {
             _ => &[false, true],
         };
         let subject = Subject::Path { path: cut(path), resolved: None, access };
-        if !self.spend(2 * kinds.len() * self.index.paths.n_scanned()) {
+        if !self.spend(2 * kinds.len() * self.index.n_scanned()) {
             let why = "the call names more paths than are compared with rules";
             return self.unclear((subject, why, ""), Narrows::PATHS, source);
         }
@@ -99,12 +99,12 @@ impl<'a> Judge<'a> {
     ///
     /// No shell reads it, so `~ada` is a name like any other.
     pub(super) fn narrow_possible_path(&mut self, text: &str) {
-        if self.index.paths.narrows()
+        if self.index.narrows_paths()
             && text.contains(is_separator)
             && !text.contains(char::is_whitespace)
         {
             for path in path_words(text).into_iter().filter(|it| it.len() < text.len()) {
-                if !self.spend(4 * self.index.paths.n_scanned()) {
+                if !self.spend(4 * self.index.n_scanned()) {
                     break;
                 }
                 if let Ok(location) = self.starts.locate(path) {
@@ -132,8 +132,8 @@ impl<'a> Judge<'a> {
                     true => self.judge_path(&format!("./{path}"), Access::Unknown, Purpose::Narrow),
                     false => self.judge_path(path, Access::Unknown, Purpose::Narrow),
                 }
-            } else if self.index.narrows.paths
-                && self.spend(4 * self.index.paths.n_scanned())
+            } else if self.index.narrows().paths
+                && self.spend(4 * self.index.n_scanned())
                 && let Ok(location) = self.starts.locate(path)
             {
                 self.narrow_location(path, &location, true);
@@ -250,23 +250,16 @@ impl<'a> Judge<'a> {
         let index = self.index;
         let mut res = index.any_path(writes);
         let anchors = self.anchors();
-        index.paths.find(index, &location.resolved, writes, anchors, |it, _| wanted(it), &mut res);
+        index.find_path(&location.resolved, writes, anchors, |it, _| wanted(it), &mut res);
         if location.written != location.resolved {
             let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
-            index.paths.find(index, &location.written, writes, anchors, narrows, &mut res);
+            index.find_path(&location.written, writes, anchors, narrows, &mut res);
         }
         // Links above a home directory or a root lead there from both names.
         let (home, working_dir) = (self.starts.real_home(), self.starts.real_working_dir());
         if home.is_some() || working_dir.is_some() {
             let anchors = Anchors { home, working_dir, roots: &[] };
-            index.paths.find(
-                index,
-                &location.resolved,
-                writes,
-                anchors,
-                |it, _| wanted(it),
-                &mut res,
-            );
+            index.find_path(&location.resolved, writes, anchors, |it, _| wanted(it), &mut res);
         }
         res
     }
@@ -292,17 +285,17 @@ impl<'a> Judge<'a> {
         let mut hits = Hits::default();
         let names = |glob: &Glob, _: bool| glob.names(protected.parts);
         let (path, anchors) = (&location.resolved, self.anchors());
-        self.index.paths.find(self.index, path, writes, anchors, names, &mut hits);
+        self.index.find_path(path, writes, anchors, names, &mut hits);
         hits.allow
     }
 
     /// The roots are compared as they are written first, then where they lead,
     /// which is looked up once per decision.
     fn in_roots(&mut self, resolved: &str) -> bool {
-        if self.index.roots.iter().any(|root| below(resolved, root).is_some()) {
+        if self.index.roots().iter().any(|root| below(resolved, root).is_some()) {
             return true;
         }
-        let roots = &self.index.roots;
+        let roots = self.index.roots();
         let real = self.real_roots.get_or_insert_with(|| {
             let locations = roots.iter().filter_map(|it| absolute_location(it).ok());
             locations.map(|it| it.resolved).collect()

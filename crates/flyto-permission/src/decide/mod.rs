@@ -42,6 +42,7 @@ use crate::{
     Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
     index::{Hits, Index, Narrows, paths::Anchors},
     location::Starts,
+    lookup::Lookup,
 };
 
 /// Most parts of one preview that are judged: paths, addresses and words of its
@@ -71,7 +72,7 @@ const LOOK_UP: usize = 256;
 /// It lives for one decision, and reads nothing but links and names of the file
 /// system.
 pub(crate) struct Judge<'a> {
-    pub(crate) index: &'a Index,
+    pub(crate) index: Lookup<'a>,
     pub(crate) request: &'a Request<'a>,
     pub(crate) reasons: Vec<Reason>,
     /// What was found of the whole call before its class was judged: no rule for
@@ -120,7 +121,14 @@ pub(crate) enum Source {
 
 /// Rules that narrow come first and for every class, then the class decides what
 /// may allow. A call with more parts than [`MAX_PARTS`] allows is asked unread.
-pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision {
+///
+/// `narrower` has rules of which those that ask or deny hold as well.
+pub(crate) fn decide<'a>(
+    index: &'a Index,
+    narrower: Option<&'a Index>,
+    request: &'a Request<'a>,
+) -> Decision {
+    let index = Lookup::new(index, narrower);
     let of_tool = of_tool(index, request);
     let mut judge = Judge {
         index,
@@ -175,7 +183,7 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
 ///
 /// Names that the plugin chose, and a class that it declares without being trusted,
 /// count only for rules that ask or deny.
-fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
+fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> {
     let mut res = index.by_name(request.id.as_str());
     let merge = |res: &mut Hits<'a>, other: Hits<'a>| {
         res.deny = res.deny.or(other.deny);
@@ -252,7 +260,7 @@ impl<'a> Judge<'a> {
         Anchors {
             home: self.request.home_text(),
             working_dir: self.request.working_dir_text(),
-            roots: &self.index.roots,
+            roots: self.index.roots(),
         }
     }
 
@@ -460,7 +468,7 @@ impl<'a> Judge<'a> {
         res.extend(of_class.into_iter().map(|it| self.by_author(it)));
         for Unread { reason, hides, source } in std::mem::take(&mut self.unread) {
             match source {
-                _ if self.index.narrows.overlaps(hides) => res.push(reason),
+                _ if self.index.narrows().overlaps(hides) => res.push(reason),
                 Source::Class => res.push(self.by_author(reason)),
                 Source::Guess => {}
             }

@@ -53,7 +53,7 @@ impl Judge<'_> {
                 break;
             }
         }
-        if self.index.paths.narrows() {
+        if self.index.narrows_paths() {
             match self.matches(text) {
                 Some(matches) => {
                     for it in matches.iter().filter(|it| it.leads_elsewhere) {
@@ -115,12 +115,12 @@ impl Judge<'_> {
     /// that no part fits.
     fn narrow_parts(&mut self, parts: &[&str], path: &str) {
         let index = self.index;
-        if !index.paths.narrows() || !self.spend(index.paths.len()) {
+        if !index.narrows_paths() || !self.spend(index.n_patterns()) {
             return;
         }
         let homes = [self.request.home_text(), self.starts.real_home()];
         let dirs = [self.request.working_dir_text(), self.starts.real_working_dir()];
-        let roots = index.roots.iter().map(String::as_str);
+        let roots = index.roots().iter().map(String::as_str);
         let relative: Vec<&str> = dirs.into_iter().flatten().chain(roots).collect();
         let may_apply = |it: &crate::glob::Glob| {
             let base = it.base();
@@ -136,7 +136,7 @@ impl Judge<'_> {
                 },
             }
         };
-        let found = index.paths.narrowing(index, may_apply);
+        let found = index.narrowing_path(may_apply);
         if let Some(rule) = found {
             let cause = Cause::Possible { rule: rule.clone() };
             self.reasons.push(Reason::new(Verdict::Ask, subject(path), cause));

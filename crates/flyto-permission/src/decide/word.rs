@@ -180,7 +180,7 @@ impl<'a> Judge<'a> {
     fn ask_for_open_words(&mut self, command: &Command, found: &Found) {
         let subject = || Subject::Command { text: command.text.clone() };
         let is_open = found.has_open_path || found.has_open_start;
-        if is_open && self.index.paths.narrows() && !command.opens_nothing() {
+        if is_open && self.index.narrows_paths() && !command.opens_nothing() {
             if found.has_open_path {
                 let why = "a word of it that may be a path is known only when it runs";
                 self.unclear((subject(), why, ""), Narrows::PATHS, Source::Guess);
@@ -232,7 +232,7 @@ impl<'a> Judge<'a> {
     /// that fit, as addresses.
     fn narrow_glob_word(&mut self, case: &Case, base: &Base<'_>, found: &mut Found) {
         self.narrow_text_word(&case.text, true, base, found);
-        if !self.index.narrows.hosts || base.command.connects_to_nothing() {
+        if !self.index.narrows().hosts || base.command.connects_to_nothing() {
             return;
         }
         self.narrow_word_hosts(&case.text);
@@ -256,12 +256,12 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        if self.index.narrows.hosts && !base.command.connects_to_nothing() {
+        if self.index.narrows().hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
             self.narrow_expanding_host(text);
         }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
-        if self.index.paths.narrows()
+        if self.index.narrows_paths()
             && text.bytes().any(|it| is_quoting(char::from(it)))
             && !base.command.connects_to_nothing()
         {
@@ -276,7 +276,7 @@ impl<'a> Judge<'a> {
 
     /// A part of a word, from each directory that it may be looked up in.
     fn narrow_path_part(&mut self, path: &str, is_glob: bool, base: &Base<'_>, found: &mut Found) {
-        let narrows = self.index.paths.narrows();
+        let narrows = self.index.narrows_paths();
         let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
         let is_glob = is_glob && is_wild(path);
         if !narrows && !is_plain_path && !is_glob {
@@ -318,7 +318,7 @@ impl<'a> Judge<'a> {
             && !word.starts_with(['~', '.'])
             && is_absent(&location.written)
             && is_absent(&location.resolved)
-            && self.index.roots.iter().all(|it| is_absent(&format!("{it}/{word}")))
+            && self.index.roots().iter().all(|it| is_absent(&format!("{it}/{word}")))
     }
 
     /// A path that a word may name: whether it leads to keys.
@@ -330,7 +330,7 @@ impl<'a> Judge<'a> {
     /// Each is looked up once per decision. `written` is what stands in the line;
     /// `is_certain` is false where the word may name another path.
     pub(super) fn narrow_path(&mut self, path: &str, written: &str, is_certain: bool) -> bool {
-        let narrows = self.index.paths.narrows();
+        let narrows = self.index.narrows_paths();
         if let Some(leads_to_keys) = self.seen[usize::from(is_certain)].get(path) {
             return *leads_to_keys;
         }
@@ -338,7 +338,7 @@ impl<'a> Judge<'a> {
             return false;
         }
         let by_text = may_touch_keys(path);
-        if !self.spend(4 * self.index.paths.n_scanned()) {
+        if !self.spend(4 * self.index.n_scanned()) {
             return by_text;
         }
         let located = self.starts.locate(path);

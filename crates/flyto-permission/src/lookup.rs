@@ -1,0 +1,164 @@
+//! The rules that one decision looks at: those of the host, and further ones that
+//! only narrow.
+//!
+//! Each question is put to both indexes, and of the second only the rules that ask
+//! or deny are kept. So whatever stands in it, nothing is allowed by it.
+
+use crate::{
+    Rule,
+    glob::Glob,
+    host::Address,
+    index::{
+        Argument, Hits, Index, Matched, Narrows,
+        paths::{Anchors, PathIndex},
+    },
+};
+
+/// Where a decision looks rules up. The methods are those of [`Index`] and of
+/// [`PathIndex`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lookup<'a> {
+    base: &'a Index,
+    narrower: Option<&'a Index>,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn new(base: &'a Index, narrower: Option<&'a Index>) -> Self {
+        Self { base, narrower }
+    }
+
+    /// Both answers: all of the first, what narrows of the second.
+    fn hits(self, find: impl Fn(&'a Index) -> Hits<'a>) -> Hits<'a> {
+        let mut res = find(self.base);
+        if let Some(narrower) = self.narrower {
+            res.narrow(find(narrower));
+        }
+        res
+    }
+
+    /// As [`hits`](Self::hits). What the second index allows does not count, and so
+    /// neither do the number of words nor the exact words that it allows.
+    fn matched(self, mut find: impl FnMut(&'a Index) -> Matched<'a>) -> Matched<'a> {
+        let mut res = find(self.base);
+        if let Some(narrower) = self.narrower {
+            let found = find(narrower);
+            res.hits.narrow(found.hits);
+            res.possible = res.possible.or(found.possible);
+        }
+        res
+    }
+
+    fn all(self) -> impl Iterator<Item = &'a Index> {
+        std::iter::once(self.base).chain(self.narrower)
+    }
+
+    fn all_paths(self) -> impl Iterator<Item = &'a PathIndex> {
+        self.all().map(|it| &it.paths)
+    }
+
+    /// Allowed roots of file tools, as they are written. Those of the host.
+    pub(crate) fn roots(self) -> &'a [String] {
+        &self.base.roots
+    }
+
+    /// Of what rules ask or deny some.
+    pub(crate) fn narrows(self) -> Narrows {
+        self.all().fold(Narrows::default(), |res, it| res.or(it.narrows))
+    }
+
+    pub(crate) fn by_name(self, name: &str) -> Hits<'a> {
+        self.hits(|it| it.by_name(name))
+    }
+
+    pub(crate) fn by_class(self, class: &str) -> Hits<'a> {
+        self.hits(|it| it.by_class(class))
+    }
+
+    pub(crate) fn any_command(self) -> Hits<'a> {
+        self.hits(Index::any_command)
+    }
+
+    pub(crate) fn by_words<'w>(
+        self,
+        words: impl Iterator<Item = Option<&'w str>> + Clone,
+        has_more: bool,
+    ) -> Matched<'a> {
+        self.matched(|it| it.by_words(words.clone(), has_more))
+    }
+
+    pub(crate) fn by_spread_words<'w>(
+        self,
+        names: &[&str],
+        rest: impl Iterator<Item = Argument<'w>> + Clone,
+        has_more: bool,
+        n_steps: &mut usize,
+    ) -> Matched<'a> {
+        self.matched(|it| it.by_spread_words(names, rest.clone(), has_more, n_steps))
+    }
+
+    pub(crate) fn narrows_program(self, name: &str) -> bool {
+        self.all().any(|it| it.narrows_program(name))
+    }
+
+    pub(crate) fn narrows_programs(self) -> bool {
+        self.all().any(Index::narrows_programs)
+    }
+
+    pub(crate) fn any_path(self, writes: bool) -> Hits<'a> {
+        self.hits(|it| it.any_path(writes))
+    }
+
+    pub(crate) fn narrowing_host(self, host: &str) -> Option<&'a Rule> {
+        let mut found = self.all().filter_map(|it| it.narrowing_host(host));
+        let first = found.next()?;
+        Some(found.next().filter(|it| it.effect() > first.effect()).unwrap_or(first))
+    }
+
+    pub(crate) fn by_host(self, address: &Address) -> (Hits<'a>, Hits<'a>) {
+        let (mut wide, mut exact) = self.base.by_host(address);
+        if let Some((of_all, of_one)) = self.narrower.map(|it| it.by_host(address)) {
+            wide.narrow(of_all);
+            exact.narrow(of_one);
+        }
+        (wide, exact)
+    }
+
+    pub(crate) fn narrows_paths(self) -> bool {
+        self.all_paths().any(PathIndex::narrows)
+    }
+
+    /// How many patterns a path is compared with one by one.
+    pub(crate) fn n_scanned(self) -> usize {
+        self.all_paths().map(PathIndex::n_scanned).sum()
+    }
+
+    /// How many patterns there are.
+    #[cfg(feature = "bash")]
+    pub(crate) fn n_patterns(self) -> usize {
+        self.all_paths().map(PathIndex::len).sum()
+    }
+
+    /// The strongest rule that asks or denies by a pattern that `may_apply`.
+    #[cfg(feature = "bash")]
+    pub(crate) fn narrowing_path(self, may_apply: impl Fn(&Glob) -> bool) -> Option<&'a Rule> {
+        let mut found = self.all().filter_map(|it| it.paths.narrowing(it, &may_apply));
+        let first = found.next()?;
+        Some(found.next().filter(|it| it.effect() > first.effect()).unwrap_or(first))
+    }
+
+    /// Adds the rules that name an absolute path to `hits`.
+    pub(crate) fn find_path(
+        self,
+        path: &str,
+        writes: bool,
+        anchors: Anchors<'_>,
+        wanted: impl Fn(&Glob, bool) -> bool,
+        hits: &mut Hits<'a>,
+    ) {
+        self.base.paths.find(self.base, path, writes, anchors, &wanted, hits);
+        if let Some(narrower) = self.narrower {
+            let wanted = |glob: &Glob, narrows: bool| narrows && wanted(glob, narrows);
+            narrower.paths.find(narrower, path, writes, anchors, wanted, hits);
+        }
+    }
+}
