@@ -240,4 +240,10 @@ flyto_diagnostics::code_table! {
     /// Warning for `"ready": true` of a template, which reads no input, and of a plugin with
     /// `"lifetime": "session"`.
     UNUSED_READY = "F0168";
+    /// A rule of permission of a plugin cannot hold.
+    ///
+    /// Error; the plugin is not loaded, since a rule that is not read would not hold. The text is no rule, names
+    /// tools of another plugin, or stands under `allow`; there are too many; or the program that loads the plugin
+    /// decides no calls by rules.
+    PLUGIN_RULE = "F0169";
 }

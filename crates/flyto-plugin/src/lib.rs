@@ -30,6 +30,7 @@ mod manifest; //  what a `plugin.json` says
 mod names; //     names of plugins and tools
 mod options; //   how closely it is looked at
 mod place; //     findings about parts of a value
+mod rules; //     what a plugin has asked or denied of its own tools
 pub mod schema; // JSON Schemas for editors
 mod template; //  commands with placeholders
 
@@ -72,6 +73,7 @@ pub use crate::{
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     options::{Depth, LoadOptions},
+    rules::{PluginRule, RuleCheck, RuleEffect, RuleFault},
     session::Sessions,
     template::{Template, TemplateError},
     tool::PluginTool,

@@ -96,6 +96,7 @@ impl Plugin {
             && self.tools == other.tools
             && self.refused == other.refused
             && self.manifest.servers == other.manifest.servers
+            && self.manifest.rules == other.manifest.rules
             // One that is gone is just now built anew.
             && (self.session_program.is_none() || self.session_program == other.session_program)
             && pairs.all(|(a, b)| a.invocation == b.invocation)

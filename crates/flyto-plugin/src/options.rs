@@ -7,6 +7,8 @@ use std::{ffi::OsString, sync::Arc};
 
 use flyto_execenv::Environment;
 
+use crate::rules::RuleCheck;
+
 /// How manifests are looked at.
 ///
 /// ```
@@ -28,6 +30,9 @@ pub struct LoadOptions {
     /// The host's environment, from which declared servers read; without one it is not known whether
     /// the variables are there that they need.
     pub env: Option<Arc<Environment>>,
+    /// What reads the rules of permission in a manifest; without it no plugin loads that has some, since
+    /// a rule that is not read would not hold.
+    pub rules: Option<RuleCheck>,
 }
 
 /// How closely a manifest is looked at.
@@ -66,6 +71,14 @@ impl LoadOptions {
     #[must_use]
     pub fn env(mut self, env: impl Into<Arc<Environment>>) -> Self {
         self.env = Some(env.into());
+        self
+    }
+
+    /// Sets what reads the rules of permission in a manifest: for a host that decides each call of a plugin by
+    /// [`PluginTool::rules`](crate::PluginTool::rules).
+    #[must_use]
+    pub fn rules(mut self, check: RuleCheck) -> Self {
+        self.rules = Some(check);
         self
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
-use crate::manifest::MAX_ALIASES;
+use crate::manifest::{MAX_ALIASES, MAX_RULE_BYTES, MAX_RULES};
 
 /// The JSON Schema (draft 2020-12) of a `plugin.json`.
 ///
@@ -113,6 +113,23 @@ struct Plugin {
     mcp_servers: Option<BTreeMap<String, Server>>,
     /// The tools. A plugin has at least one tool or one server.
     tools: Option<Vec<Tool>>,
+    /// Rules of permission for calls of the tools, beside those of the operator: they can ask or deny, and never
+    /// allow.
+    permissions: Option<Permissions>,
+}
+
+/// What is asked first and what is refused of the plugin's own tools: `NAME:TOOL`, `NAME:*`, `class:bash`,
+/// `Bash(git push:*)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`. Together at most 256.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Permissions {
+    /// Calls that a person is asked about first.
+    #[schemars(length(max = MAX_RULES), inner(length(min = 1, max = MAX_RULE_BYTES)))]
+    ask: Option<Vec<String>>,
+    /// Calls that are refused.
+    #[schemars(length(max = MAX_RULES), inner(length(min = 1, max = MAX_RULE_BYTES)))]
+    deny: Option<Vec<String>>,
 }
 
 /// How tools are run.

@@ -33,6 +33,7 @@ use crate::{
     manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm},
     result,
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
+    rules::PluginRule,
     session::{self, Session},
     start::Start,
     template::{Filled, Refusal},
@@ -91,6 +92,8 @@ pub struct PluginTool {
     session: Option<Arc<Session>>,
     /// The name within the plugin, as requests share it.
     local_name: Arc<str>,
+    /// Those of the plugin, for calls of all its tools.
+    rules: Arc<[PluginRule]>,
 }
 
 /// Why a call cannot be carried out as it is.
@@ -147,7 +150,8 @@ impl PluginTool {
         let (dir, ctx) = (files::absolute(dir.as_ref()), ctx.into());
         let session = session::of(&def, dir.clone(), &plugin, &ctx);
         let local_name = def.name.as_str().into();
-        Self { name, metadata, dir, plugin, ctx, session, local_name, def }
+        let rules = Arc::default();
+        Self { name, metadata, dir, plugin, ctx, session, local_name, def, rules }
     }
 
     /// Every tool of a plugin, in the order of its manifest. A tool without a version of its own has
@@ -169,6 +173,7 @@ impl PluginTool {
             if let Some(first) = res.get(first) {
                 tool.session.clone_from(&first.session);
             }
+            tool.rules = Arc::clone(&plugin.manifest().rules);
             res.push(tool);
         }
         res
@@ -180,6 +185,13 @@ impl PluginTool {
     #[must_use]
     pub fn definition(&self) -> &ToolDef {
         &self.def
+    }
+
+    /// The rules of permission of the plugin, as they were when the tool was made; all its tools share them. The
+    /// host decides each call by them. A tool made by [`new`](Self::new) has none.
+    #[must_use]
+    pub fn rules(&self) -> &Arc<[PluginRule]> {
+        &self.rules
     }
 
     /// The plugin's name; empty for a tool without one.

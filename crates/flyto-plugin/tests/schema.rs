@@ -11,6 +11,11 @@ fn validator(schema: &Value) -> Validator {
     jsonschema::draft202012::new(schema).expect("a valid schema")
 }
 
+/// What a rule means is not this crate's to know.
+fn options() -> LoadOptions {
+    LoadOptions::new().rules(|_, _| Ok(()))
+}
+
 /// Whether a tool with these members is accepted, by the schema and by the loader alike.
 #[track_caller]
 fn check(members: &str, accepted: bool) {
@@ -18,7 +23,7 @@ fn check(members: &str, accepted: bool) {
         r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls"{members}}}]}}"#
     );
     let value: Value = serde_json::from_str(&text).expect("JSON");
-    let findings = load_source(&Source::new("p", text), "/", &LoadOptions::new()).findings;
+    let findings = load_source(&Source::new("p", text), "/", &options()).findings;
     // A note asks for no change.
     let odd = findings.iter().any(|it| it.severity != Severity::Note);
     assert_eq!(!odd, accepted, "{findings:?}");
@@ -75,6 +80,41 @@ fn what_has_a_finding_is_underlined() {
         r#", "parameters": {}, "ready": true"#,
     ] {
         check(members, false);
+    }
+}
+
+/// Whether a plugin with these rules is accepted, by the schema and by the loader alike.
+#[track_caller]
+fn check_rules(rules: &str, accepted: bool) {
+    let text = format!(
+        r#"{{"name": "p", "permissions": {rules},
+        "tools": [{{"name": "t", "description": "d", "command": "ls"}}]}}"#
+    );
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let findings = load_source(&Source::new("p", text), "/", &options()).findings;
+    assert_eq!(findings.is_empty(), accepted, "{rules}: {findings:?}");
+    let schema = validator(&schema::plugin());
+    let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+    assert_eq!(errors.is_empty(), accepted, "{rules}: {errors:?}");
+}
+
+#[test]
+fn rules_of_a_plugin() {
+    let many = |n: usize| format!(r#"{{"ask": [{}]}}"#, vec![r#""p:t""#; n].join(", "));
+    for rules in ["{}", "null", r#"{"ask": ["p:*"], "deny": []}"#, r#"{"deny": null}"#, &many(256)]
+    {
+        check_rules(rules, true);
+    }
+    for rules in [
+        "[]",
+        r#"{"allow": ["p:*"]}"#,
+        r#"{"allow": []}"#,
+        r#"{"ask": "p:*"}"#,
+        r#"{"deny": [1]}"#,
+        r#"{"denied": []}"#,
+        &many(257),
+    ] {
+        check_rules(rules, false);
     }
 }
 
@@ -153,7 +193,7 @@ fn binary_plugins() {
 fn check_servers(servers: &str, accepted: bool) {
     let text = format!(r#"{{"name": "p", "mcpServers": {servers}}}"#);
     let value: Value = serde_json::from_str(&text).expect("JSON");
-    let findings = load_source(&Source::new("p", text), "/", &LoadOptions::new()).findings;
+    let findings = load_source(&Source::new("p", text), "/", &options()).findings;
     assert_eq!(findings.is_empty(), accepted, "{findings:?}");
     assert_eq!(validator(&schema::plugin()).is_valid(&value), accepted, "{servers}");
 }

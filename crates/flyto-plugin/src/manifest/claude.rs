@@ -3,6 +3,8 @@
 //! Of such a plugin only the servers are used. Its commands, agents, skills and hooks are texts and programs for another
 //! host, and are passed over.
 
+use std::sync::Arc;
+
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported};
 
 use super::{
@@ -49,7 +51,14 @@ pub(super) fn read(
         let diag = root.error(codes::NOTHING_OFFERED, what).with_reason(reason).with_help(help);
         return Err(findings.push(diag));
     }
-    let manifest =
-        Manifest { name, version, description, author, tools: Vec::new(), servers: beside.servers };
+    let manifest = Manifest {
+        name,
+        version,
+        description,
+        author,
+        tools: Vec::new(),
+        servers: beside.servers,
+        rules: Arc::default(),
+    };
     Ok(Read { manifest, name: name_span, tools: Vec::new(), refused: Vec::new() })
 }

@@ -11,7 +11,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 
 use super::{
     def::{Manifest, Read},
-    entries,
+    entries, permissions,
     place::Place,
     servers,
 };
@@ -63,6 +63,10 @@ pub(super) fn read(
         reader.optional_string_array("keywords").map(drop),
     ];
     let extension = extension(&mut reader);
+    let help = format!("move it into `\"extensions\": {{\"{EXTENSION}\": {{…}}}}`");
+    let misplaced = permissions::refuse(&mut reader, &help);
+    let misspelt = permissions::misspelt(&mut reader);
+    let plugin = name.as_ref().ok().map(|it| id(it));
     for key in ["tools", "execution", "binary"] {
         if reader.is_present(key) {
             let at = reader.at(key);
@@ -83,7 +87,7 @@ pub(super) fn read(
     let offered = match extension {
         Ok(Some(at)) => {
             let place = Place { is_confined: true, ..place };
-            entries::offered(at, place, reader.findings())
+            entries::offered(at, plugin.as_deref(), place, reader.findings())
         }
         Ok(None) => Ok(entries::Offered::default()),
         Err(reported) => Err(reported),
@@ -92,6 +96,8 @@ pub(super) fn read(
     reader.finish();
 
     let name = name?;
+    misplaced?;
+    misspelt.map_or(Ok(()), Err)?;
     for other in others {
         other?;
     }
@@ -113,6 +119,7 @@ pub(super) fn read(
         author,
         tools: offered.tools,
         servers: read_servers.servers,
+        rules: offered.rules,
     };
     Ok(Read { manifest, name: name_span, tools: offered.spans, refused: offered.refused })
 }

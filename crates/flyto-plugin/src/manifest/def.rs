@@ -4,7 +4,13 @@
 //! promises beyond that (names by the rules, schemas that compile, paths that stay inside) is
 //! checked by the reader, and not by these types.
 
-use std::{ffi::OsString, fmt, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use flyto_diagnostics::Span;
 use flyto_execenv::{Declared, Limits, Network, Sha256};
@@ -12,7 +18,10 @@ use flyto_tools::{Metadata, PermissionClass};
 use serde_json::json;
 
 use super::{lazy::Schema, servers::def::ServerDef};
-use crate::template::{Template, TemplateError};
+use crate::{
+    rules::PluginRule,
+    template::{Template, TemplateError},
+};
 
 /// The time a tool gets whose manifest names none: 30 s.
 ///
@@ -52,6 +61,9 @@ pub struct Manifest {
     /// The servers of the Model Context Protocol that are in order, in the order of the text. This
     /// crate starts none of them.
     pub servers: Vec<ServerDef>,
+    /// The rules of permission for calls of `tools`, in the order of the text: those that ask, then those that
+    /// deny. Tools of `servers` are not meant.
+    pub rules: Arc<[PluginRule]>,
 }
 
 /// How one tool is declared: what it is called and what runs.

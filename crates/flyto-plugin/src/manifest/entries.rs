@@ -5,7 +5,10 @@
 //! refused entries: the later of two equal names is refused even where the first entry cannot be
 //! used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
 
@@ -14,11 +17,11 @@ use super::{
     def::{RefusedTool, ToolDef, ToolForm},
     env::Budget,
     form::Execution,
-    meant,
+    meant, permissions,
     place::Place,
     tool::{self, Standing},
 };
-use crate::codes;
+use crate::{codes, rules::PluginRule};
 
 /// Reads `version`. Any text that is not blank is a version; no order is read from it.
 ///
@@ -47,18 +50,22 @@ pub(super) struct Offered {
     pub(super) refused: Vec<RefusedTool>,
     /// How many tools are declared, right or wrong.
     pub(super) n_entries: usize,
+    /// The rules of permission for calls of the tools.
+    pub(super) rules: Arc<[PluginRule]>,
 }
 
 /// Reads an object that holds those keys and no others.
 ///
-/// For the extension of a manifest of the format Agent Plugins. An unknown key is a warning.
+/// For the extension of a manifest of the format Agent Plugins. An unknown key is a warning. `plugin` is the
+/// name of the plugin, where it has one.
 ///
 /// # Errors
 ///
-/// [`Reported`] when the object, `execution`, `binary` or the array of `tools` cannot be read. A
+/// [`Reported`] when the object, `execution`, `binary`, `permissions` or the array of `tools` cannot be read. A
 /// single tool does not fail it.
 pub(super) fn offered(
     at: At<'_>,
+    plugin: Option<&str>,
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Offered, Reported> {
@@ -71,11 +78,13 @@ pub(super) fn offered(
         (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
         _ => Entries::default(),
     };
+    let rules = permissions::read(&mut reader, plugin, n_entries, place);
     reader.finish();
     execution?;
     tools?;
+    let rules = rules?;
     let Entries { tools, spans, refused } = entries;
-    Ok(Offered { tools, spans, refused, n_entries })
+    Ok(Offered { tools, spans, refused, n_entries, rules })
 }
 
 /// Reads `execution`, and `binary` where that is what it says. Without the key each tool has a

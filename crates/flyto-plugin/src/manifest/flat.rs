@@ -4,6 +4,8 @@
 //! warning that shows the whole manifest in its right form. The tool is read by the same code as
 //! an entry of `tools`.
 
+use std::sync::Arc;
+
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Reported, quoted};
 
 use super::{
@@ -68,6 +70,7 @@ pub(super) fn read(
         description: text("description"),
         author: text("author"),
         servers: Vec::new(),
+        rules: Arc::default(),
         tools,
     };
     Ok(Read {
@@ -92,7 +95,7 @@ fn no_name(root: At<'_>) -> Diagnostic {
 
 /// The warning that shows the manifest as it is meant to be written.
 ///
-/// The suggestion replaces the whole text of the object: `$schema`, `version` and `author` stay
+/// The suggestion replaces the whole text of the object: `$schema`, `version`, `author` and `permissions` stay
 /// outside, `execution` and `binary` go, every other key moves into the tool, each as it is
 /// written.
 fn whole(root: At<'_>) -> Diagnostic {
@@ -113,7 +116,7 @@ fn whole(root: At<'_>) -> Diagnostic {
                 let mended = tool.check(written).is_err().then(|| tool.mended(written)).flatten();
                 inner.push(format!("\"name\": {}", quoted(mended.as_deref().unwrap_or(written))));
             }
-            "$schema" | "version" | "author" => outer.push(whole),
+            "$schema" | "version" | "author" | "permissions" => outer.push(whole),
             "execution" | "binary" => {}
             _ => inner.push(whole),
         }

@@ -1,7 +1,7 @@
 //! What is said about the plugin as a whole.
 //!
 //! Of the native format a mistake in `name`,
-//! `execution`, `binary`, or in the types of `tools` and `mcpServers`, costs the plugin; one in
+//! `execution`, `binary`, `permissions`, or in the types of `tools` and `mcpServers`, costs the plugin; one in
 //! `version`, `description` or `author` costs that text, which then counts as absent.
 
 use flyto_diagnostics::{
@@ -12,7 +12,7 @@ use super::{
     binary,
     def::{Manifest, Read},
     entries::{Entries, entries, execution, version},
-    meant,
+    meant, permissions,
     place::Place,
     servers::{self, conformant::Beside},
 };
@@ -66,11 +66,14 @@ pub(super) fn read(
         _ => Entries::default(),
     };
     let name_span = reader.at("name").span();
+    let n_tools = tools.ok().flatten().map_or(0, |it| it.items().len());
+    let rules = permissions::read(&mut reader, name.as_ref().ok().copied(), n_tools, place);
     reader.finish();
 
     let name = name?;
     execution?;
     something?;
+    let rules = rules?;
     let text = |text: Result<Option<&str>, Reported>| {
         text.ok().flatten().filter(|it| !it.trim().is_empty()).map(ToOwned::to_owned)
     };
@@ -81,6 +84,7 @@ pub(super) fn read(
         author: text(author),
         tools: entries.tools,
         servers: read_servers,
+        rules,
     };
     Ok(Read { manifest, name: name_span, tools: entries.spans, refused: entries.refused })
 }

@@ -39,6 +39,7 @@ mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
 mod narrowing; // the network that a tool asks for
 mod pattern; //  patterns that are known to compile
+mod permissions; // the rules that a plugin has for its tools
 mod place; //    where a manifest lies, and what was seen there
 mod program; //  the file that a tool runs
 mod ready; //    whether a program may be started before its call
@@ -71,5 +72,6 @@ pub(crate) use self::{
     format::{declared_name, read},
     meant::flag,
     metadata::MAX_ALIASES,
+    permissions::{MAX_RULE_BYTES, MAX_RULES},
     place::{Place, Seen},
 };

@@ -20,7 +20,7 @@ use super::{
     env,
     field::{check_system_text, limits, non_blank, seconds, sha256, start_dir},
     lazy::Schema,
-    meant, metadata, narrowing,
+    meant, metadata, narrowing, permissions,
     place::Place,
     program, ready, schema, template, undo, within,
 };
@@ -79,6 +79,8 @@ pub(super) fn read(
             reader.allow(key);
         }
     }
+    let at_head = "rules stand beside \"name\" and \"tools\" of the plugin: `\"permissions\": {\"deny\": [\"PLUGIN:TOOL\"]}`";
+    let misplaced = permissions::refuse(&mut reader, at_head);
     let name = name(&mut reader, form, standing);
     let description = description(&mut reader, name.as_deref().ok());
     let schemas = schemas(&mut reader, form, place);
@@ -135,6 +137,7 @@ pub(super) fn read(
     }
     reader.finish();
 
+    misplaced?;
     let _ = category?;
     let (input_schema, output_schema) = schemas?;
     Ok(ToolDef {

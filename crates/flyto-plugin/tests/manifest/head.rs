@@ -158,6 +158,7 @@ fn the_smallest_and_the_largest() {
                 },
             ],
             servers: [],
+            rules: [],
         }
     "#]]
     .assert_debug_eq(plugin.manifest());
@@ -326,7 +327,7 @@ fn odd_parts_of_the_head_cost_themselves() {
                 at /author
             1:32: warning[F0021]: unknown key "homepage"
                 at /homepage
-                help: the keys here are "name", "version", "description", "author", "execution", "binary", "tools", "mcpServers"
+                help: the keys here are "name", "version", "description", "author", "execution", "binary", "tools", "mcpServers", "permissions"
             p: loaded [t] refused []
         "#]],
     );

@@ -11,6 +11,7 @@ mod families;
 mod forms;
 mod head;
 mod mutated;
+mod permissions;
 mod program;
 mod schemas;
 mod servers;
@@ -37,7 +38,7 @@ fn plugin_dir() -> TempDir {
 }
 
 fn load_in(dir: &TempDir, text: &str, depth: Depth) -> Loaded {
-    let options = LoadOptions::new().depth(depth).path("/bin:/usr/bin");
+    let options = LoadOptions::new().depth(depth).path("/bin:/usr/bin").rules(permissions::reads);
     load_source(&Source::new("plugin.json", text), dir.path(), &options)
 }
 

@@ -1,0 +1,66 @@
+//! Rules of permission that a plugin has for its own tools.
+//!
+//! This crate knows where they stand and that they only narrow. What a text means is known to the
+//! host, which gives a [`RuleCheck`] for the reading and decides each call by them.
+
+use std::ops::Range;
+
+/// A rule of a plugin, from `permissions` of its manifest: what follows for calls of its own tools.
+///
+/// It never allows anything, and holds for no tool of another plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PluginRule {
+    /// What follows for a call that it names.
+    pub effect: RuleEffect,
+    /// The text as it is written.
+    pub text: String,
+    /// The manifest, as its findings name it.
+    pub file: String,
+    /// The line of the text, from 1.
+    pub line: usize,
+    /// The column of the text in characters, from 1.
+    pub column: usize,
+    /// The JSON pointer of the text in the manifest.
+    pub pointer: String,
+}
+
+/// What a rule of a plugin can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RuleEffect {
+    /// A person is asked first.
+    Ask,
+    /// The call is refused.
+    Deny,
+}
+
+/// Reads a rule of a plugin: its name, and the text. Given to
+/// [`LoadOptions::rules`](crate::LoadOptions::rules) by a host that decides calls by rules.
+pub type RuleCheck = fn(plugin: &str, text: &str) -> Result<(), RuleFault>;
+
+/// Why a text is no rule of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuleFault {
+    /// What is wrong, as the words behind "it is no rule: ".
+    pub why: String,
+    /// The bytes of the text that are wrong.
+    pub span: Range<usize>,
+    /// The rule that was probably meant.
+    pub suggestion: Option<String>,
+}
+
+impl RuleFault {
+    /// A fault at these bytes of the text.
+    #[must_use]
+    pub fn new(why: impl Into<String>, span: Range<usize>) -> Self {
+        Self { why: why.into(), span, suggestion: None }
+    }
+
+    /// Says which rule was probably meant.
+    #[must_use]
+    pub fn with_suggestion(mut self, rule: impl Into<String>) -> Self {
+        self.suggestion = Some(rule.into());
+        self
+    }
+}
