@@ -27,6 +27,7 @@ use crate::{
     links,
     permission::{Caller, Gate},
     places::Surroundings,
+    plugin_rules,
     prepared::{HostState, Prepared},
     report::{ExecFileState, LoadReport},
     servers::{self, DeclaredServer},
@@ -112,7 +113,8 @@ impl Host {
         if let Some(dir) = &output_dir {
             spill::Cleaning::default().clean(dir);
         }
-        let mut options = LoadOptions::new().env(surroundings.env.clone());
+        let options = LoadOptions::new().rules(plugin_rules::check);
+        let mut options = options.env(surroundings.env.clone());
         if let Some(path) = surroundings.env.get("PATH") {
             options = options.path(path);
         }

@@ -69,6 +69,7 @@ mod native; //      calls of tools that are no programs
 #[cfg(feature = "otel")]
 pub mod otel; //    spans for a collector
 pub mod permission; // which calls may run
+mod plugin_rules; // what plugins have asked or denied of their own tools
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod readiness; //   tools whose programs may be started before a call
 mod secrets; //     what looks like a secret in a result

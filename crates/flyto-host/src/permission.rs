@@ -16,7 +16,12 @@ use flyto_plugin::Invocation;
 use flyto_tools::Origin;
 
 pub use crate::config::Permissions;
-use crate::{config::Config, places::Surroundings, prepared::Prepared};
+use crate::{
+    config::Config,
+    places::Surroundings,
+    plugin_rules::{PluginRules, Unreadable},
+    prepared::Prepared,
+};
 
 /// On whose behalf a host makes calls. It decides what becomes of a call that the rules want to be asked first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -39,6 +44,8 @@ pub(crate) struct Gate {
     surroundings: Surroundings,
     /// The current directory, unless it is too wide to be a place of work.
     root: Option<PathBuf>,
+    /// What plugins have asked or denied of their own tools.
+    of_plugins: PluginRules,
     /// The plugins that the operator named.
     named: std::collections::HashSet<String>,
 }
@@ -59,6 +66,7 @@ impl Gate {
             permissions: Mutex::new(permissions),
             surroundings: surroundings.clone(),
             root,
+            of_plugins: PluginRules::default(),
             named: listed.chain(config.plugins.grants.keys()).cloned().collect(),
         }
     }
@@ -90,7 +98,18 @@ impl Gate {
             request = request.home(home);
         }
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).clone();
-        rules.decide(&request)
+        match call.plugin_tool().map_or(Ok(None), |it| self.of_plugins.of(it)) {
+            Ok(None) => rules.decide(&request),
+            Ok(Some(own)) => rules.narrowed_by(&own).decide(&request),
+            // Without any rule and any trust it is asked; a rule of the operator may deny it.
+            Err(Unreadable) => {
+                let decision = rules.decide(&request);
+                match decision.verdict {
+                    Verdict::Deny => decision,
+                    _ => Rules::default().decide(&request.class_trust(ClassTrust::Unnamed)),
+                }
+            }
+        }
     }
 
     /// Holds these rules from now on, as the operator's, until the host ends. A text that is no rule is left out.

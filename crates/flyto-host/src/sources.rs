@@ -230,7 +230,7 @@ impl Sources {
 impl Slot {
     /// The slot of a plugin in use. The same `Arc` as in `former` returns that slot as it is. Else
     /// a tool is kept where its definition is the same, the plugin lies in the same directory with
-    /// the same version, and the tool has no process that stays.
+    /// the same version and rules, and the tool has no process that stays.
     fn plugin(
         owner: Owner,
         plugin: &Arc<Plugin>,
@@ -333,9 +333,11 @@ pub(crate) fn checked(tool: impl Tool) -> Arc<dyn Tool> {
 
 /// Whether a tool with the same declaration is the same tool in both versions of a plugin.
 ///
-/// Another directory or version may mean another program behind the same declaration.
+/// Another directory or version may mean another program behind the same declaration, and a tool has the rules
+/// of its plugin, with their places.
 fn is_alike(old: &Plugin, new: &Plugin) -> bool {
-    old.dir() == new.dir() && old.manifest().version == new.manifest().version
+    let (was, is) = (old.manifest(), new.manifest());
+    old.dir() == new.dir() && was.version == is.version && was.rules == is.rules
 }
 
 /// Whether the tool shares a process with others of its plugin. Then all of them move to the next one.

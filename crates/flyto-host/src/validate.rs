@@ -12,6 +12,7 @@ use crate::{
     codes,
     config::{is_config, read_config_file},
     places::Surroundings,
+    plugin_rules,
 };
 
 /// What was checked, and what was found.
@@ -62,7 +63,8 @@ pub fn validate_path(path: &Path, surroundings: &Surroundings) -> io::Result<Val
 /// Full depth: schemas are compiled, and programs are looked up in the `PATH` of the surroundings.
 fn options(surroundings: &Surroundings) -> LoadOptions {
     let path = surroundings.env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
-    LoadOptions::new().depth(Depth::Full).path(path).env(surroundings.env.clone())
+    let options = LoadOptions::new().rules(plugin_rules::check).depth(Depth::Full);
+    options.path(path).env(surroundings.env.clone())
 }
 
 /// A directory that is neither a plugin nor holds one is an error of the code

@@ -155,7 +155,7 @@ fn manifests_of_plugins() {
     let mut of_binary = template.clone();
     of_binary.as_object_mut().expect("an object").remove("command");
     let samples = [
-        json!({"name": "p", "tools": [tool]}),
+        json!({"name": "p", "tools": [tool], "permissions": {"ask": ["p:t"], "deny": []}}),
         json!({"name": "p", "tools": [template]}),
         json!({"name": "p", "tools": [of_binary], "execution": "binary", "binary": {
             "path": "run", "lifetime": "session"

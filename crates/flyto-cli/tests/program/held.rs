@@ -246,6 +246,67 @@ fn a_rule_that_denies_stops_the_operator_too() {
 }
 
 #[test]
+fn a_rule_of_a_plugin_is_named_with_its_line() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    place.write("config.json", r#"{"permissions": {"allow": ["p:*"]}}"#);
+    let path = place.path().join("plugins/p/plugin.json");
+    let text = std::fs::read_to_string(&path).expect("read");
+    let rules = |rules: &str| {
+        let text = text.replacen('{', &format!("{{\n\"permissions\": {rules},\n"), 1);
+        place.write("plugins/p/plugin.json", &text);
+    };
+    let words = ["permission", "test", "p:t", "--plugins", "plugins", "--config", "config.json"];
+    rules(r#"{"deny": ["Bash(sh:*)"]}"#);
+    place.flyto(&words).check(expect![[r#"
+        exit code 5
+        -- stdout
+        deny: `sh t.sh`: Bash(sh:*) (deny, plugin p, DIR/plugins/p/plugin.json:2:26)
+    "#]]);
+    rules(r#"{"ask": ["p:t"]}"#);
+    place.flyto(&words).check(expect![[r#"
+        exit code 5
+        -- stdout
+        ask: tool p:t: p:t (ask, plugin p, DIR/plugins/p/plugin.json:2:25)
+    "#]]);
+    let shown =
+        place.flyto(&["show", "p:t", "--plugins", "plugins", "--config", "config.json"]).run();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("ask: tool p:t: p:t (ask, plugin p, "), "{shown}");
+    rules(r#"{"deny": ["q:t"]}"#);
+    place.flyto(&["validate", "plugins/p"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        error[F0169]: "q:t" is no rule: a rule of a plugin names no tools but the plugin's own
+         --> plugins/p/plugin.json:2:27
+          |
+        2 | "permissions": {"deny": ["q:t"]},
+          |                           ^^^
+          |
+          = at: /permissions/deny/0
+          = note: a rule that is not read would not hold
+          = help: `flyto explain F0169` shows rules of a plugin
+
+        -- stderr
+        failed: 1 error in 1 plugin
+    "#]]);
+    place.flyto(&words).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error[F0169]: "q:t" is no rule: a rule of a plugin names no tools but the plugin's own
+         --> DIR/plugins/p/plugin.json:2:27
+          |
+        2 | "permissions": {"deny": ["q:t"]},
+          |                           ^^^
+          |
+          = at: /permissions/deny/0
+          = note: a rule that is not read would not hold
+          = help: `flyto explain F0169` shows rules of a plugin
+
+        error: there is no tool "p:t"
+    "#]]);
+}
+
+#[test]
 fn the_rules_decide_without_a_call() {
     let place = Place::with_tools(&[("t", "echo ran", "")]);
     place.write("config.json", r#"{"permissions": {"allow": ["p:t"], "deny": ["Bash(rm:*)"]}}"#);

@@ -9,6 +9,7 @@ mod native; // tools that are no programs
 #[cfg(feature = "otel")]
 mod otel; //   what a collector receives
 mod permission; // which calls may run
+mod plugin_rules;
 #[cfg(unix)]
 mod ready; //  tools whose programs are started before their calls
 mod reload; // looking at the sources again
