@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 // In the order to read them. From the command line to a host with its tools:
+mod ancestors; // the processes above this one
 mod args; // what stands on the command line
 #[cfg(target_os = "linux")]
 mod backend; // where programs run

@@ -18,6 +18,7 @@ use flyto_host::{
 use flyto_mcp::{ClientOptions, ElicitationHandler, SERVED_BY, Servers};
 use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 
+use crate::ancestors;
 use crate::args::Common;
 use crate::backend;
 use crate::evolve::{Evolved, Hints, Later};
@@ -195,11 +196,18 @@ impl Session {
         // The variable that other programs with TLS read.
         let ca_file = surroundings.env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
         options.ca_file = ca_file.map(PathBuf::from);
-        options.uses_servers = surroundings.env.get(SERVED_BY).is_none_or(|it| it.is_empty());
-        if !options.uses_servers && !host.servers().is_empty() {
-            self.screen.note(format_args!(
-                "no servers are started: another flyto started this one as a server ({SERVED_BY} is set)"
-            ));
+        let has_servers = !host.servers().is_empty();
+        // A host that serves may get servers later, by a plugin that is reloaded.
+        if has_servers || backend == Backend::Serving {
+            let is_served = surroundings.env.get(SERVED_BY).is_some_and(|it| !it.is_empty());
+            let marked = is_served.then(|| {
+                format!("another flyto started this one as a server ({SERVED_BY} is set)")
+            });
+            let objection = marked.or_else(ancestors::objection);
+            options.uses_servers = objection.is_none();
+            if let Some(why) = objection.filter(|_| has_servers) {
+                self.screen.note(format_args!("no servers are started: {why}"));
+            }
         }
         let Answers { approver, elicitation } = answers;
         let servers = Servers::with_handler(&host, pins, options, elicitation);

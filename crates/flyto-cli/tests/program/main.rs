@@ -25,6 +25,8 @@ mod import; // servers of other clients
 mod install; // files of clients
 mod jobs; //  calls in the background
 mod live; //  calls while they run
+#[cfg(target_os = "linux")]
+mod nested; // a configuration that names this program
 mod new; //   plugins to start from
 mod omitted; // outputs that are not shown whole
 #[cfg(feature = "otel")]

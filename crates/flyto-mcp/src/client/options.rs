@@ -98,7 +98,8 @@ pub struct ClientOptions {
 /// The variable that each program of a server finds in its environment, with the value `1`, whatever its declaration says.
 ///
 /// Its descendants have it as well, as far as the programs between hand their environment on. A program that finds it
-/// starts no servers: [`ClientOptions::uses_servers`].
+/// starts no servers: [`ClientOptions::uses_servers`]. A command that drops it (`env -i`) needs another bound, which belongs to
+/// the program: `flyto` counts the processes of its own among its ancestors.
 pub const SERVED_BY: &str = "FLYTO_SERVED_BY";
 
 impl Default for ClientOptions {
