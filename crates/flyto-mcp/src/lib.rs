@@ -54,8 +54,8 @@
 //! the very same text. Answers: approve once, approve for this session (later calls of the same client
 //! that the same rules ask about are not asked about; other clients are, and over HTTP a client of the new era, which has no session, is
 //! not given the choice), deny. One question has every reason. A checkpoint is a release before each call: where it is among the
-//! reasons, there is no choice for the session. A call whose command line or input has more than 16 KiB is refused, since no question
-//! shows it whole. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
+//! reasons, there is no choice for the session. A question shows the command line and the input whole; a call for which it would have more
+//! than 256 KiB is refused. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
 //!
 //! ## A call that goes on
 //!

@@ -3,8 +3,9 @@
 //! The text is what an answer is bound to: its digest is in the state that a client of the new era sends back. So the
 //! same plan has the same text, without a time and without the id of the call.
 //!
-//! What runs and the input are shown whole, up to 16 KiB each; a call with more is not asked about, for no answer would be about
-//! what was read. Of other facts, 2,000 bytes are shown, and 20 of a kind. What is beyond that is counted.
+//! What runs and the input are shown whole. One of more than 16 KiB stands at the end, behind the reasons. A call whose text would have
+//! more than 256 KiB is not asked about, for no answer would be about what was read. Of other facts, 2,000 bytes are shown, and
+//! 20 of a kind. What is beyond that is counted.
 
 use std::fmt::Write as _;
 
@@ -13,8 +14,11 @@ use flyto_tools::Access;
 
 use super::seal::canonical;
 
-/// Most bytes of what runs, and of the input: 16 KiB, a few hundred lines of a dialogue.
-const MAX_WHOLE_BYTES: usize = 16 * 1024;
+/// Most bytes of a text: 256 KiB, a source file of several thousand lines. The protocol has no bound; a client shows the text in a
+/// dialogue that scrolls.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Most bytes of a fact in front of the reasons: 16 KiB, a few hundred lines of a dialogue.
+const MAX_FRONT_BYTES: usize = 16 * 1024;
 /// Most bytes of any other fact. Of a longer one, both ends are shown, and how much is between them.
 const MAX_FACT_BYTES: usize = 2000;
 /// Most lines of the reason, and most paths, addresses and rules.
@@ -33,7 +37,7 @@ pub(crate) struct Plan<'a> {
 ///
 /// # Errors
 ///
-/// In words: what runs, or the input, is longer than a question shows.
+/// In words: what runs, or the input, is longer than a question shows, alone or with the rest.
 pub(crate) fn plan<'a>(
     call: &Call,
     reasons: &[String],
@@ -41,8 +45,10 @@ pub(crate) fn plan<'a>(
 ) -> Result<Plan<'a>, String> {
     let mut text = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
     let _ = write!(text, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
+    let mut end = String::new();
     let mut fact = |name: &str, value: &str| {
-        let _ = write!(text, "\n{name}: {value}");
+        let place = if value.len() > MAX_FRONT_BYTES { &mut end } else { &mut text };
+        let _ = write!(place, "\n{name}: {value}");
     };
     if let Some(preview) = &call.prepared().outline().preview {
         if let Some(words) = &preview.command_line {
@@ -82,7 +88,13 @@ pub(crate) fn plan<'a>(
     for rule in session_rules {
         fact("rule for this session", &shown(rule));
     }
-    Ok(Plan { text, session_rules })
+    text.push_str(&end);
+    match text.len() {
+        n if n > MAX_TEXT_BYTES => Err(format!(
+            "a question about it would have {n} bytes, and one has {MAX_TEXT_BYTES} at most"
+        )),
+        _ => Ok(Plan { text, session_rules }),
+    }
 }
 
 /// A word of a command line: as it is where that is clear, else in quotes.
@@ -102,8 +114,8 @@ fn word(text: &str) -> String {
 /// In words: it is too long.
 fn whole(what: &str, text: &str) -> Result<String, String> {
     match text.len() {
-        n if n > MAX_WHOLE_BYTES => {
-            Err(format!("{what} has {n} bytes, and a question shows {MAX_WHOLE_BYTES} at most"))
+        n if n > MAX_TEXT_BYTES => {
+            Err(format!("{what} has {n} bytes, and a question has {MAX_TEXT_BYTES} at most"))
         }
         _ => Ok(visible(text)),
     }
@@ -157,9 +169,9 @@ mod tests {
 
     #[test]
     fn what_runs_and_the_input_are_shown_whole_or_not_at_all() {
-        let text = "é".repeat(MAX_WHOLE_BYTES / 2);
+        let text = "é".repeat(MAX_TEXT_BYTES / 2);
         assert_eq!(whole("the input", &text).as_deref(), Ok(&*text));
         let why = whole("the input", &format!("{text}x")).unwrap_err();
-        assert_eq!(why, "the input has 16385 bytes, and a question shows 16384 at most");
+        assert_eq!(why, "the input has 262145 bytes, and a question has 262144 at most");
     }
 }

@@ -158,10 +158,11 @@ pub(crate) fn digest(text: &str) -> String {
 }
 
 /// The same JSON with the keys of each object in order and without white space: a client may write the same arguments in
-/// another way when it makes a call again. Numbers keep their digits. A text of more than 64 KiB stays as it is.
+/// another way when it makes a call again. Numbers keep their digits. A text of more than 256 KiB, about which no question is asked,
+/// stays as it is.
 pub(crate) fn canonical(json: &str) -> Cow<'_, str> {
     /// Each level is read once more for each one above it, of which a parsed input has 128 at most.
-    const MAX_BYTES: usize = 64 * 1024;
+    const MAX_BYTES: usize = 256 * 1024;
     let mut res = String::new();
     match json.len() <= MAX_BYTES && add(&mut res, json).is_ok() {
         true => Cow::Owned(res),
@@ -247,7 +248,7 @@ mod tests {
         );
         // Digits that a number of the machine does not have are kept.
         check("[12345678901234567890123, 0.1000]", "[12345678901234567890123,0.1000]");
-        let long = format!("[ \"{}\" ]", "x".repeat(64 * 1024));
+        let long = format!("[ \"{}\" ]", "x".repeat(256 * 1024));
         check(&long, &long);
     }
 }

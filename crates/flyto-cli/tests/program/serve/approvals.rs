@@ -228,19 +228,50 @@ fn a_call_that_no_question_shows_whole_is_refused() {
     let place = Place::with_tools(&[("t", COUNTED, "")]);
     for start in [Client::legacy, Client::modern] {
         let mut client = start(&place, &[], &asks());
-        let long = call(&json!({"text": "x".repeat(16 * 1024)}));
+        let long = call(&json!({"text": "x".repeat(256 * 1024)}));
         let result = client.result("tools/call", long);
         let shown = text(&result);
-        assert!(shown.contains("the input has 16395 bytes"), "{shown}");
+        assert!(shown.contains("the input has 262155 bytes"), "{shown}");
         assert!(shown.contains(r#"to allow it, put {"permissions":{"allow":["p:t"]}}"#), "{shown}");
     }
-    // The middle of what is asked about is shown.
+    // What would be shown escaped counts as it would be shown.
     let mut client = Client::modern(&place, &[], &asks());
-    let middle = format!("{}middle{}", "x".repeat(8000), "x".repeat(8000));
-    let asked = client.result("tools/call", call(&json!({"text": middle})));
-    let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
-    assert!(message.contains(&middle), "{message}");
+    let escaped = client.result("tools/call", call(&json!({"text": "\u{202e}".repeat(50_000)})));
+    assert!(text(&escaped).contains("a question about it would have"), "{}", text(&escaped));
     assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn a_long_input_is_shown_whole_behind_the_reasons() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let long = format!("{}middle{}", "x".repeat(100_000), "x".repeat(100_000));
+    let arguments = json!({"text": long, "b": 1});
+    let end = format!("\ninput: {{\"b\":1,\"text\":\"{long}\"}}");
+    let mut client = Client::legacy(&place, &[], &asks());
+    client.request("tools/call", call(&arguments));
+    let question = client.receive();
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.ends_with(&end) && message[..2000].contains("\nbecause: "));
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(ONCE)}));
+    assert_eq!(text(&client.receive()["result"]), "done\n");
+
+    let mut client = Client::modern(&place, &[], &asks());
+    let asked = client.result("tools/call", call(&arguments));
+    let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
+    assert!(message.ends_with(&end) && message[..2000].contains("\nbecause: "));
+    let answered = |arguments: Value| {
+        json!({
+            "name": "p__t", "arguments": arguments, "requestState": asked["requestState"],
+            "inputResponses": {"approval": accept(ONCE)},
+        })
+    };
+    // What was approved is what runs: one byte in the middle makes another call.
+    let other = json!({"text": long.replace("middle", "muddle"), "b": 1});
+    let (_, message) = client.error("tools/call", answered(other));
+    assert!(message.contains("belongs to another call"), "{message}");
+    assert_eq!(n_runs(&place), 1);
+    let result = client.result("tools/call", answered(arguments));
+    assert_eq!((text(&result), n_runs(&place)), ("done\n", 2));
 }
 
 #[test]
