@@ -247,7 +247,7 @@ pub(crate) fn tools() -> Vec<Value> {
         tool(
             STATUS,
             "Status of jobs",
-            "Tells how a call in the background stands; without arguments, lists those that run.",
+            "Tells how a call in the background stands; without arguments, lists those of this session that run.",
             json!({"job": job}),
             json!([]),
         ),
