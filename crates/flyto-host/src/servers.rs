@@ -66,7 +66,17 @@ impl DeclaredServer {
         }
     }
 
-    /// The file that declares it. For a server that stands in a file beside a manifest, the manifest.
+    /// The file that declares it, such as the `.mcp.json` of a plugin.
+    #[must_use]
+    pub fn declared_in(&self) -> &Path {
+        match &self.source {
+            Source::Config(file) => file,
+            Source::Plugin(_) => Path::new(&self.def.file),
+        }
+    }
+
+    /// The file by which the server is known: that of the configuration, or the manifest of its plugin. It stays the same where a
+    /// plugin moves the server to another of its files, so that what is kept under it holds on.
     #[must_use]
     pub fn file(&self) -> &Path {
         match &self.source {

@@ -522,3 +522,23 @@ fn without_a_terminal_a_server_gets_no_answer() {
         the call of "p:t" was refused by the stage "checkpoint": it was not released: this client cannot ask its user (no elicitation); to allow it, put {"permissions":{"allow":["p:t"]}} into DIR/server.json⏎
     "#]]);
 }
+
+#[test]
+fn a_server_of_a_plugin_is_shown_with_the_file_that_declares_it() {
+    let place = Place::new();
+    let declared = |name: &str| json!({name: {"command": "no-such-program"}});
+    let own = json!({"name": "own", "mcpServers": declared("s")});
+    place.write("plugins/own/plugin.json", &own.to_string());
+    place.write("plugins/beside/plugin.json", r#"{"name": "beside"}"#);
+    place.write("plugins/beside/.mcp.json", &declared("s").to_string());
+    let manifest = r#"{"name": "claude", "mcpServers": "./more/servers.json"}"#;
+    place.write("plugins/claude/.claude-plugin/plugin.json", manifest);
+    place.write("plugins/claude/more/servers.json", &declared("s").to_string());
+    let ran = place.flyto(&["--plugins", "plugins", "servers", "--format", "json"]).run();
+    let dir = place.path().join("plugins").display().to_string();
+    let document = ran.json();
+    let files = document["servers"].as_array().unwrap().iter();
+    let files: Vec<_> = files.map(|it| it["declared_in"].as_str().unwrap()).collect();
+    let expected = ["beside/.mcp.json", "claude/more/servers.json", "own/plugin.json"];
+    assert_eq!(files, expected.map(|it| format!("{dir}/{it}")));
+}

@@ -443,7 +443,7 @@ impl ServerState {
         ServerReport {
             name: self.name.clone(),
             plugin: self.declared.plugin().map(ToOwned::to_owned),
-            declared_in: self.declared.file().display().to_string(),
+            declared_in: self.declared.declared_in().display().to_string(),
             status,
             problem: problem.filter(|_| status == ServerStatus::Failed),
             failed_before: known.failed_before && status == ServerStatus::Failed,

@@ -28,7 +28,9 @@ fn shown(plugin: Option<&Plugin>) -> String {
             _ => Vec::new(),
         };
         let ready = if server.is_ready() { "ready" } else { "not ready" };
-        res += &format!("- {}: reads {:?}, sets {names:?}, {ready}\n", server.name, server.reads());
+        let (name, file) = (&server.name, &server.file);
+        res +=
+            &format!("- {name} in {file}: reads {:?}, sets {names:?}, {ready}\n", server.reads());
     }
     res
 }
@@ -67,8 +69,8 @@ fn a_plugin_of_claude_has_its_servers() {
                 because it is not started without them
                 help: set them for the host, or write a default: `${NAME:-default}`
             wiki Some("1.2.0") by Some("Ada"), 0 tools
-            - pages: reads {"NONE", "PLUGIN_DATA", "PLUGIN_ROOT", "TOKEN"}, sets ["A", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
-            - web: reads {"NONE"}, sets [], not ready
+            - pages in DIR/.mcp.json: reads {"NONE", "PLUGIN_DATA", "PLUGIN_ROOT", "TOKEN"}, sets ["A", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - web in DIR/.mcp.json: reads {"NONE"}, sets [], not ready
         "#]],
     );
     // Servers as the whole of the file, and in the manifest.
@@ -77,8 +79,8 @@ fn a_plugin_of_claude_has_its_servers() {
         &[(".claude-plugin/plugin.json", &inline), (".mcp.json", r#"{"b": {"command": "y"}}"#)],
         expect![[r#"
             wiki Some("1.2.0") by Some("Ada"), 0 tools
-            - a: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
-            - b: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - a in DIR/.claude-plugin/plugin.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - b in DIR/.mcp.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
         "#]],
     );
     let named =
@@ -94,8 +96,8 @@ fn a_plugin_of_claude_has_its_servers() {
                 at /mcpServers/2
                 help: name a file or a directory within it, without links that lead elsewhere
             wiki Some("1.2.0") by Some("Ada"), 0 tools
-            - b: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
-            - c: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - b in DIR/.mcp.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - c in DIR/more/s.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
         "#]],
     );
 }
@@ -108,24 +110,24 @@ fn a_native_manifest_has_the_file_beside_it() {
         &[("plugin.json", &format!(r#"{{"name": "p", "tools": [{tool}]}}"#)), file],
         expect![[r#"
             p None by None, 1 tools
-            - b: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - b in DIR/.mcp.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
         "#]],
     );
     check(
         &[("plugin.json", r#"{"name": "p"}"#), file],
         expect![[r#"
-        p None by None, 0 tools
-        - b: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
-    "#]],
+            p None by None, 0 tools
+            - b in DIR/.mcp.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+        "#]],
     );
     // A manifest that names servers has those, and one at the root comes before that of Claude Code.
     let own = r#"{"name": "p", "mcpServers": {"a": {"command": "x"}}}"#;
     check(
         &[("plugin.json", own), file, (".claude-plugin/plugin.json", HEAD)],
         expect![[r#"
-        p None by None, 0 tools
-        - a: reads {}, sets [], ready
-    "#]],
+            p None by None, 0 tools
+            - a in DIR/plugin.json: reads {}, sets [], ready
+        "#]],
     );
 }
 
@@ -161,7 +163,7 @@ fn what_cannot_be_used_says_so() {
                 at /a/args/0
                 help: write `${NAME}` or `${NAME:-default}`, and `$$` for a dollar
             wiki Some("1.2.0") by Some("Ada"), 0 tools
-            - b: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
+            - b in DIR/.mcp.json: reads {"PLUGIN_DATA", "PLUGIN_ROOT"}, sets ["CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT"], ready
         "#]],
     );
     check(

@@ -4,7 +4,7 @@
 //! `mcpServers` of the plugin's own manifest. The rules are those of a native block, with the references that Claude
 //! Code knows. A server also finds `CLAUDE_PLUGIN_ROOT` and `CLAUDE_PLUGIN_DATA` in its environment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, json};
 use flyto_execenv::Template;
@@ -91,7 +91,8 @@ fn add(to: &mut Beside, more: Beside) {
 /// The servers of a file in the plugin's directory. A file that is absent is no finding, and no link out of the directory
 /// is followed.
 fn file(path: &Path, place: Place<'_>, findings: &mut Findings) -> Beside {
-    let file = place.dir.join(path);
+    // Without the `.` of `./.mcp.json`.
+    let file: PathBuf = place.dir.join(path).components().collect();
     let source = match files::read_source(&file) {
         Ok(source) => source,
         Err(Unread::Missing) => return Beside::default(),

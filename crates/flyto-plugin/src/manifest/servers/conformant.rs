@@ -141,8 +141,13 @@ fn server(
     };
     reader.finish();
     closed?;
-    let (name, transport) = (name.to_owned(), transport?);
-    Ok(Some(ServerDef { name, transport, timeout: None, unset: Vec::new() }))
+    Ok(Some(ServerDef {
+        name: name.to_owned(),
+        file: at.source().name().to_owned(),
+        transport: transport?,
+        timeout: None,
+        unset: Vec::new(),
+    }))
 }
 
 /// Refuses every key that the format does not know; servers are closed in it.

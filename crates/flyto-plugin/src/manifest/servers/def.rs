@@ -42,6 +42,8 @@ pub struct ServerDef {
     ///
     /// 1 to 64 letters, digits, `_` and `-`, a letter or digit first.
     pub name: String,
+    /// The name of the text that declares it: the path of the manifest, or of a file such as `.mcp.json` beside it.
+    pub file: String,
     /// How it is reached.
     pub transport: Transport,
     /// How long one call of its tools may take, 1 s to one week; `None` leaves that to the host.

@@ -129,6 +129,7 @@ fn server(
     reader.finish();
     let mut res = ServerDef {
         name: name.to_owned(),
+        file: at.source().name().to_owned(),
         transport: transport?,
         timeout: timeout?,
         unset: Vec::new(),
