@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-exectool", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-evolve", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program", "flyto-security", "flyto-audit"]),
     ("flyto-host", &["flyto-diagnostics", "flyto-tools", "flyto-audit", "flyto-security", "flyto-execenv", "flyto-program", "flyto-permission", "flyto-plugin", "flyto-exectool"]),
-    ("flyto-mcp", &["flyto-tools", "flyto-execenv", "flyto-program", "flyto-plugin", "flyto-host"]),
+    ("flyto-mcp", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-security", "flyto-program", "flyto-plugin", "flyto-host"]),
     ("flyto-cli", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-security", "flyto-audit", "flyto-execenv-linux", "flyto-plugin", "flyto-exectool", "flyto-evolve", "flyto-host", "flyto-mcp"]),
 ];
 

@@ -243,6 +243,10 @@
 //! | bytes of a structured result | 4 MiB | left out, and told; a failure where the tool declares its schema |
 //! | blocks of a result, bytes of those that are no text | 1,000, 4 MiB | left out, and told |
 //!
+//! ## Servers of other clients
+//!
+//! [`import`] reads the files in which Claude Code, Codex, Gemini CLI, VS Code and Cursor declare servers.
+//!
 //! ## Features
 //!
 //! | feature | adds |
@@ -253,6 +257,8 @@
 
 mod client;
 mod server;
+
+pub mod import;
 
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]

@@ -243,7 +243,7 @@ fn what_is_no_file_of_servers_says_so() {
     place.flyto(&["import", "a.json"]).check(expect![[r#"
         exit code 3
         -- stderr
-        error: DIR/a.json has no servers: neither mcpServers, servers nor mcp_servers
+        error: DIR/a.json: no servers: neither mcpServers, servers nor mcp_servers
     "#]]);
     assert!(!place.exists(CONFIG));
 }

@@ -1,25 +1,23 @@
 //! `import`: servers of the Model Context Protocol from the file of another client.
 
-mod clients; // the files of clients
-mod insert; //  a text with more servers
-mod secrets; // values that are not copied
-mod server; //  a server as this program declares it
+mod insert; // a text with more servers
+mod own; //    this program among the servers
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use flyto_mcp::import::{ClientFile, ClientFileContext, MAX_FILE_BYTES};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use self::own::Own;
 
 use crate::args::Import;
 use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::words::{counted, one_line, tame};
-
-/// The largest file that is read: 16 MiB, far beyond what clients write.
-const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// What came of the servers of a file.
 #[derive(Debug, Default, Serialize)]
@@ -57,35 +55,45 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let broken = |file: &Path, why: String| {
         Stop::new(Why::Broken, format!("{} {}", file.display(), tame(&why)))
     };
-    let reader = clients::Reader {
-        current_dir: &surroundings.current_dir,
-        home: surroundings.env.get("HOME").map(Path::new),
+    let context = ClientFileContext::new(&from, &surroundings.current_dir);
+    let context = match surroundings.env.get("HOME") {
+        Some(home) => context.home(home),
+        None => context,
     };
-    let found = clients::read(&from, &text, reader).map_err(|why| broken(&from, why))?;
+    let found = ClientFile::parse(&text, &context).map_err(|why| {
+        Stop::new(Why::Broken, format!("{}: {}", from.display(), tame(&why.to_string())))
+    })?;
     let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
     let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
-    let own = std::env::current_exe().and_then(fs::canonicalize).ok();
-    let path = surroundings.env.get("PATH").unwrap_or_default().to_owned();
-    let own = server::Own { file: own, path };
+    let own = Own::new(surroundings.env.get("PATH").unwrap_or_default());
     let mut document = Document { file: target.display().to_string(), ..Document::default() };
     for it in &found.servers {
-        let name = server::name(&it.name);
-        match server::of(&name, it, &own) {
-            Err(why) => document.left_out.push(LeftOut { name, why }),
-            Ok((server, notes)) => match there.get(&name) {
-                Some(former) if *former == server => document.unchanged.push(name),
-                Some(_) => {
-                    let why = "the configuration has another server of this name".to_owned();
-                    document.left_out.push(LeftOut { name, why });
+        let name = it.name();
+        let added = match it.convert() {
+            _ if it.is_enabled() && own.is_started_by(it) => {
+                Err("it is this program, which needs no server for its own tools".to_owned())
+            }
+            Err(why) => Err(why.to_string()),
+            Ok(it) => match there.get(&name) {
+                Some(former) if *former == it.declaration => {
+                    document.unchanged.push(name);
+                    continue;
                 }
-                None => {
-                    document.notes.extend(notes.iter().map(|it| format!("{name}: {it}")));
-                    document.added.insert(name, server);
-                }
+                Some(_) => Err("the configuration has another server of this name".to_owned()),
+                None => Ok(it),
             },
+        };
+        match added {
+            Err(why) => document.left_out.push(LeftOut { name, why }),
+            Ok(it) => {
+                document.notes.extend(it.notes.iter().map(|it| format!("{name}: {it}")));
+                document.added.insert(name, it.declaration);
+            }
         }
     }
-    document.notes.extend(found.notes);
+    document.notes.extend(found.other_projects.iter().map(|dir| {
+        format!("the servers of the project {dir} are not read; `flyto import` in that directory reads them")
+    }));
     if !document.added.is_empty() && !args.print {
         let text = insert::with(&before, &document.added).map_err(|why| broken(&target, why))?;
         let file = fs::canonicalize(&target).unwrap_or(target);
@@ -147,27 +155,4 @@ fn told(document: &Document, session: &Session) -> Result<Exit, Stop> {
         (_, false) => screen.note("nothing was written"),
     }
     Ok(Exit::Ok)
-}
-
-/// A server as a client declares it.
-#[derive(Debug)]
-struct Found {
-    name: String,
-    declared: Value,
-    variables: Variables,
-    /// The directory from which a relative path of a program starts; `None` where that is not known.
-    dir: Option<PathBuf>,
-}
-
-/// How a client writes variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variables {
-    /// `${env:NAME}`, as VS Code and Cursor have it; another name in braces is one of the client's own.
-    Prefixed,
-    /// `${NAME}`, `${NAME:-default}`, `${env:NAME}`; another `$` is a dollar.
-    Braced,
-    /// The same, and `$NAME`.
-    Shell,
-    /// None: each `$` is a dollar.
-    None,
 }

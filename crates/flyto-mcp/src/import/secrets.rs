@@ -21,12 +21,19 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     NAMES.iter().any(|it| name.contains(it)) || name.ends_with("_KEY") || name.ends_with("_PAT")
 }
 
-/// Whether a value looks like a secret. What cannot be scanned counts as one.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    // Some rules look at what a value is assigned to.
-    let text = format!("{name}={value}");
-    let guard = DefaultGuard::default();
-    guard.scan(name, text.as_bytes()).map_or(true, |found| !found.is_empty())
+/// Tells secrets by their form.
+#[derive(Debug, Default)]
+pub(super) struct Secrets {
+    guard: DefaultGuard,
+}
+
+impl Secrets {
+    /// Whether a value looks like a secret. What cannot be scanned counts as one.
+    pub(super) fn is_one(&self, name: &str, value: &str) -> bool {
+        // Some rules look at what a value is assigned to.
+        let text = format!("{name}={value}");
+        self.guard.scan(name, text.as_bytes()).map_or(true, |found| !found.is_empty())
+    }
 }
 
 /// The name of a variable that is made of these words: `my-server Authorization` is `MY_SERVER_AUTHORIZATION`.

@@ -1,84 +1,59 @@
-//! A server as this program declares it, made of what another client has.
+//! A server as flyto declares it, made of what another client has.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flyto_diagnostics::{At, Findings, Severity, Source, json};
 use flyto_plugin::{LoadOptions, read_servers};
 use serde_json::{Map, Value, json};
 
-use super::secrets::{is_secret, is_secret_name, variable};
-use super::{Found, Variables};
+use super::{
+    secrets::{Secrets, is_secret_name, variable},
+    types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES, Variables},
+};
 
-/// A name as this program has it: letters, digits, `_` and `-`, a letter or digit first, at most 64.
-pub(super) fn name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let res: String = name.chars().map(plain).take(64).collect();
-    let res = res.trim_start_matches(['_', '-']);
-    if res.is_empty() { "server".to_owned() } else { res.to_owned() }
-}
-
-/// The server, and what is to be known of it.
-///
-/// # Errors
-///
-/// Why it cannot be used here.
-pub(super) fn of(name: &str, found: &Found, own: &Own) -> Result<(Value, Vec<String>), String> {
-    let declared = found.declared.as_object().ok_or("it is no object")?;
-    if declared.get("disabled") == Some(&json!(true))
-        || declared.get("enabled") == Some(&json!(false))
-    {
-        return Err("it is switched off".to_owned());
-    }
-    let mut maker = Maker { name, found, declared, server: Map::new(), notes: Vec::new() };
-    match maker.text("command")? {
-        Some(command) if own.is_started_by(&command, declared) => {
-            return Err("it is this program, which needs no server for its own tools".to_owned());
+impl ClientServer {
+    /// The server as flyto declares it, and what is to be known of it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used by flyto: each variant of [`ImportError`].
+    pub fn convert(&self) -> Result<ImportedServer, ImportError> {
+        let declared = self.members()?;
+        if !self.is_enabled() {
+            return Err(ImportError::Disabled);
         }
-        Some(command) => maker.program(command)?,
-        None => maker.address()?,
-    }
-    maker.times();
-    maker.tools();
-    maker.left_out();
-    let Maker { server, notes, .. } = maker;
-    let server = Value::Object(server);
-    check(name, &server)?;
-    Ok((server, notes))
-}
-
-/// This program, as a file of another client names it.
-#[derive(Debug, Default)]
-pub(super) struct Own {
-    /// The file that runs, without links on its way.
-    pub(super) file: Option<PathBuf>,
-    /// The directories in which a bare name is looked for.
-    pub(super) path: OsString,
-}
-
-impl Own {
-    /// Whether a server is this program with `serve`: by the file, or by the name that each installation of it has.
-    fn is_started_by(&self, command: &str, declared: &Map<String, Value>) -> bool {
-        let mut args = declared.get("args").and_then(Value::as_array).into_iter().flatten();
-        let command = Path::new(command);
-        let is_own = || {
-            let paths = match command.components().count() {
-                1 => std::env::split_paths(&self.path).map(|it| it.join(command)).collect(),
-                _ => vec![command.to_owned()],
-            };
-            let first = paths.iter().find_map(|it| it.canonicalize().ok());
-            first.is_some() && first == self.file
+        let mut maker = Maker {
+            name: self.name(),
+            of: self,
+            declared,
+            secrets: Secrets::default(),
+            server: Map::new(),
+            notes: Vec::new(),
+            n_bytes: 0,
         };
-        args.any(|it| it == "serve") && (command.file_stem() == Some("flyto".as_ref()) || is_own())
+        match maker.text("command")? {
+            Some(command) => maker.program(&command)?,
+            None => maker.address()?,
+        }
+        maker.times();
+        maker.tools()?;
+        maker.left_out()?;
+        let Maker { name, server, notes, .. } = maker;
+        let declaration = Value::Object(server);
+        check(&name, &declaration)?;
+        Ok(ImportedServer { declaration, notes })
     }
 }
 
 struct Maker<'a> {
-    name: &'a str,
-    found: &'a Found,
+    name: String,
+    of: &'a ClientServer,
     declared: &'a Map<String, Value>,
+    secrets: Secrets,
     server: Map<String, Value>,
-    notes: Vec<String>,
+    notes: Vec<ImportNote>,
+    /// Bytes of the texts and notes that were made.
+    n_bytes: usize,
 }
 
 /// Keys that are read, by any client.
@@ -108,40 +83,54 @@ const KEYS: [&str; 22] = [
 ];
 
 impl Maker<'_> {
-    fn text(&self, key: &str) -> Result<Option<String>, String> {
+    /// Counts a text that was made.
+    fn spend(&mut self, n_bytes: usize) -> Result<(), ImportError> {
+        // An empty text takes place as well.
+        self.n_bytes += n_bytes + 1;
+        if self.n_bytes > MAX_SERVER_BYTES { Err(ImportError::TooLong) } else { Ok(()) }
+    }
+
+    fn note(&mut self, note: ImportNote) -> Result<(), ImportError> {
+        self.spend(note.to_string().len())?;
+        self.notes.push(note);
+        Ok(())
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, ImportError> {
         match self.declared.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(format!("{key:?} is no text")),
+            Some(_) => Err(ImportError::NotText { what: format!("{key:?}") }),
         }
     }
 
-    fn texts(&self, key: &str) -> Result<Vec<(String, String)>, String> {
+    fn texts(&self, key: &str) -> Result<Vec<(String, String)>, ImportError> {
         let Some(object) = self.declared.get(key).and_then(Value::as_object) else {
             return Ok(Vec::new());
         };
         let text = |(name, value): (&String, &Value)| match value {
             Value::String(text) => Ok((name.clone(), text.clone())),
             Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
-            _ => Err(format!("{name} in {key:?} is no text")),
+            _ => Err(ImportError::NotText { what: format!("{name} in {key:?}") }),
         };
         object.iter().map(text).collect()
     }
 
-    fn program(&mut self, command: String) -> Result<(), String> {
-        let mut command = self.expanded(&command)?;
+    fn program(&mut self, command: &str) -> Result<(), ImportError> {
+        let mut command = self.expanded(command)?;
         let is_path = command.contains('/') && !command.starts_with(['/', '$', '~']);
         if is_path {
             command = self.in_project(&command)?;
         }
         self.server.insert("command".to_owned(), command.into());
-        let args = self.declared.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
+        let args = self.declared.get("args").and_then(Value::as_array);
         let mut made: Vec<Value> = Vec::new();
-        let mut option = String::new();
-        for arg in &args {
-            let arg = arg.as_str().ok_or("an argument is no text")?;
-            made.push(self.argument(&option, arg)?.into());
-            option = arg.to_owned();
+        let mut option = "";
+        for arg in args.into_iter().flatten() {
+            let no_text = || ImportError::NotText { what: "an argument".to_owned() };
+            let arg = arg.as_str().ok_or_else(no_text)?;
+            made.push(self.argument(option, arg)?.into());
+            option = arg;
         }
         if !made.is_empty() {
             self.server.insert("args".to_owned(), made.into());
@@ -152,8 +141,9 @@ impl Maker<'_> {
             env.insert(key, value.into());
         }
         for it in self.declared.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
-            let key =
-                it.as_str().or_else(|| it["name"].as_str()).ok_or("\"env_vars\" has no names")?;
+            let key = it.as_str().or_else(|| it["name"].as_str());
+            let no_text = || ImportError::NotText { what: "a name in \"env_vars\"".to_owned() };
+            let key = key.ok_or_else(no_text)?;
             env.insert(key.to_owned(), format!("${{{key}}}").into());
         }
         if !env.is_empty() {
@@ -163,24 +153,22 @@ impl Maker<'_> {
         let cwd = match cwd {
             Some(cwd) if cwd.starts_with(['/', '$', '~']) => Some(cwd),
             Some(cwd) => Some(self.in_project(&cwd)?),
-            None => self.found.dir.as_ref().map(|it| it.display().to_string()),
+            None => self.of.dir.as_ref().map(|it| it.display().to_string()),
         };
         self.server.extend(cwd.map(|it| ("cwd".to_owned(), it.into())));
         Ok(())
     }
 
     /// A relative path, from the directory of the project.
-    fn in_project(&self, path: &str) -> Result<String, String> {
-        match &self.found.dir {
+    fn in_project(&self, path: &str) -> Result<String, ImportError> {
+        match &self.of.dir {
             Some(dir) => Ok(dir.join(path).display().to_string()),
-            None => Err(format!(
-                "{path:?} is relative, and it is not known from where: the file belongs to no project"
-            )),
+            None => Err(ImportError::Relative { path: path.to_owned() }),
         }
     }
 
     /// An argument, behind another one that may be the option to which it belongs.
-    fn argument(&mut self, before: &str, arg: &str) -> Result<String, String> {
+    fn argument(&mut self, before: &str, arg: &str) -> Result<String, ImportError> {
         if before.starts_with('-') && !before.contains('=') && is_secret_name(before) {
             return self.value(variable(&format!("{} {before}", self.name)), before, arg);
         }
@@ -191,15 +179,13 @@ impl Maker<'_> {
         self.value(variable(&format!("{} argument", self.name)), "", arg)
     }
 
-    fn address(&mut self) -> Result<(), String> {
+    fn address(&mut self) -> Result<(), ImportError> {
         if self.text("type")?.as_deref() == Some("sse") {
-            let why = "it speaks the older way over HTTP (\"sse\"), which is not spoken here; many such servers have an \
-                       address for \"http\" as well";
-            return Err(why.to_owned());
+            return Err(ImportError::Sse);
         }
         let url = match (self.text("httpUrl")?, self.text("url")?, self.text("serverUrl")?) {
             (Some(url), ..) | (None, Some(url), _) | (None, None, Some(url)) => url,
-            _ => return Err("it has neither a command nor an address".to_owned()),
+            _ => return Err(ImportError::NoTransport),
         };
         let has_user = url.split('/').nth(2).is_some_and(|it| it.contains('@'));
         let has_secret = url.split(['?', '&', '#']).skip(1).any(|it| {
@@ -236,41 +222,51 @@ impl Maker<'_> {
     }
 
     /// A value under a name. In the place of a secret stands this variable.
-    fn value(&mut self, variable: String, name: &str, value: &str) -> Result<String, String> {
+    fn value(&mut self, variable: String, name: &str, value: &str) -> Result<String, ImportError> {
         let expanded = self.expanded(value)?;
         let is_literal = !expanded.replace("$$", "").contains('$') && !value.is_empty();
-        if is_literal && (is_secret_name(name) || is_secret(name, value)) {
-            self.notes.push(format!("a secret is not copied; set the variable {variable}"));
-            return Ok(format!("${{{variable}}}"));
+        if is_literal && (is_secret_name(name) || self.secrets.is_one(name, value)) {
+            let reference = format!("${{{variable}}}");
+            self.note(ImportNote::SecretLeftOut { variable })?;
+            return Ok(reference);
         }
         Ok(expanded)
     }
 
     /// A text with the variables of the client as this program writes them.
-    fn expanded(&mut self, text: &str) -> Result<String, String> {
+    fn expanded(&mut self, text: &str) -> Result<String, ImportError> {
         let mut res = String::new();
         let mut rest = text;
+        // Behind the last `}` none is looked for, or each `${` would cost a walk to the end.
+        let mut may_close = self.of.variables != Variables::None;
         while let Some(at) = rest.find('$') {
             res.push_str(&rest[..at]);
             let behind = &rest[at + 1..];
-            let braced = behind.strip_prefix('{').and_then(|it| it.split_once('}'));
-            (res, rest) = match (self.found.variables, braced) {
-                (
-                    Variables::Prefixed | Variables::Braced | Variables::Shell,
-                    Some((inner, rest)),
-                ) => (res + &self.reference(inner)?, rest),
-                (Variables::Shell, None)
-                    if behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') =>
-                {
-                    (res + "$", behind)
+            let open = behind.strip_prefix('{').filter(|_| may_close);
+            let braced = open.and_then(|it| it.split_once('}'));
+            may_close &= open.is_none() || braced.is_some();
+            let is_plain_reference = self.of.variables == Variables::Shell
+                && behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            rest = match braced {
+                Some((inner, behind)) => {
+                    res.push_str(&self.reference(inner)?);
+                    behind
                 }
-                _ => (res + "$$", behind),
+                None => {
+                    res.push_str(if is_plain_reference { "$" } else { "$$" });
+                    behind
+                }
             };
+            if res.len() > MAX_SERVER_BYTES {
+                return Err(ImportError::TooLong);
+            }
         }
-        Ok(res + rest)
+        res.push_str(rest);
+        self.spend(res.len())?;
+        Ok(res)
     }
 
-    fn reference(&mut self, inner: &str) -> Result<String, String> {
+    fn reference(&mut self, inner: &str) -> Result<String, ImportError> {
         let is_name = |it: &str| {
             let mut chars = it.chars();
             chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -278,16 +274,17 @@ impl Maker<'_> {
         };
         if let Some(id) = inner.strip_prefix("input:") {
             let variable = variable(id);
-            self.notes.push(format!("the client asks for {id}; set the variable {variable}"));
-            return Ok(format!("${{{variable}}}"));
+            let reference = format!("${{{variable}}}");
+            self.note(ImportNote::InputBecomesVariable { id: id.to_owned(), variable })?;
+            return Ok(reference);
         }
         let named = inner.strip_prefix("env:");
         let inner = named.unwrap_or(inner);
-        let is_variable = named.is_some() || self.found.variables != Variables::Prefixed;
+        let is_variable = named.is_some() || self.of.variables != Variables::Prefixed;
         match inner {
             "userHome" => Ok("${HOME}".to_owned()),
             "pathSeparator" | "/" => Ok("/".to_owned()),
-            "workspaceFolder" | "workspaceFolderBasename" => match &self.found.dir {
+            "workspaceFolder" | "workspaceFolderBasename" => match &self.of.dir {
                 Some(dir) if inner == "workspaceFolder" => {
                     Ok(dir.display().to_string().replace('$', "$$"))
                 }
@@ -295,12 +292,12 @@ impl Maker<'_> {
                     let name = dir.file_name().unwrap_or_default();
                     Ok(name.to_string_lossy().replace('$', "$$"))
                 }
-                None => Err(format!("it uses ${{{inner}}}, and the file belongs to no project")),
+                None => Err(ImportError::NoProject { name: inner.to_owned() }),
             },
             _ if is_variable && is_name(inner.split_once(":-").map_or(inner, |it| it.0)) => {
                 Ok(format!("${{{inner}}}"))
             }
-            _ => Err(format!("it uses ${{{inner}}}, which means nothing here")),
+            _ => Err(ImportError::UnknownVariable { name: inner.to_owned() }),
         }
     }
 
@@ -316,48 +313,40 @@ impl Maker<'_> {
     }
 
     /// What the client offers of the tools. Here all of them are offered, and rules decide about each call.
-    fn tools(&mut self) {
-        let names = |keys: [&str; 2]| -> Option<Vec<&str>> {
+    fn tools(&mut self) -> Result<(), ImportError> {
+        let names = |keys: [&str; 2]| -> Option<Vec<String>> {
             let lists = keys.iter().filter_map(|it| self.declared.get(*it)?.as_array());
-            let names: Vec<_> = lists.flatten().filter_map(Value::as_str).collect();
-            (!names.is_empty()).then_some(names)
+            let names = lists.flatten().filter_map(Value::as_str).map(str::to_owned);
+            Some(names.collect()).filter(|it: &Vec<_>| !it.is_empty())
         };
-        let mut notes = Vec::new();
-        if let Some(names) = names(["disabled_tools", "excludeTools"]) {
-            let rules: Vec<_> =
-                names.iter().map(|it| format!("mcp__{}__{it}", self.name)).collect();
-            let rules = json!({"permissions": {"deny": rules}});
-            notes.push(format!(
-                "the client does not offer {}, and here all tools are offered; to deny them, add {rules} to the configuration",
-                names.join(", ")
-            ));
+        let denied = names(["disabled_tools", "excludeTools"]);
+        let offered = names(["enabled_tools", "includeTools"]);
+        if let Some(tools) = denied {
+            self.note(ImportNote::ToolsToDeny { server: self.name.clone(), tools })?;
         }
-        if let Some(names) = names(["enabled_tools", "includeTools"]) {
-            notes.push(format!(
-                "the client offers only {}, and here all tools are offered; a rule \"deny\" keeps one from being called",
-                names.join(", ")
-            ));
-        }
-        self.notes.extend(notes);
+        offered.map_or(Ok(()), |tools| self.note(ImportNote::OnlyTools { tools }))
     }
 
-    fn left_out(&mut self) {
+    fn left_out(&mut self) -> Result<(), ImportError> {
         let others = self.declared.keys().filter(|it| !KEYS.contains(&it.as_str()));
-        let others: Vec<_> = others.map(String::as_str).collect();
-        if !others.is_empty() {
-            self.notes.push(format!("left out: {}", others.join(", ")));
-        }
+        let keys: Vec<_> = others.cloned().collect();
+        if keys.is_empty() { Ok(()) } else { self.note(ImportNote::LeftOut { keys }) }
     }
 }
 
-/// Whether this program takes the server as it stands.
-fn check(name: &str, server: &Value) -> Result<(), String> {
-    let source = Source::new("config.json", json!({name: server}).to_string());
-    let value = json::parse(&source).map_err(|it| it.message.clone())?;
+/// Whether flyto takes the server as it stands.
+fn check(name: &str, server: &Value) -> Result<(), ImportError> {
+    let text = json!({name: server}).to_string();
+    if text.len() > MAX_SERVER_BYTES {
+        return Err(ImportError::TooLong);
+    }
+    let refused = |message: &str| ImportError::Refused { message: message.to_owned() };
+    let source = Source::new("config.json", text);
+    let value = json::parse(&source).map_err(|it| refused(&it.message))?;
     let mut findings = Findings::new();
     read_servers(At::root(&source, &value), Path::new("/"), &LoadOptions::new(), &mut findings);
     match findings.iter().find(|it| it.severity == Severity::Error) {
-        Some(err) => Err(err.message.clone()),
+        Some(err) => Err(refused(&err.message)),
         None => Ok(()),
     }
 }
@@ -368,14 +357,16 @@ mod tests {
 
     use super::*;
 
+    fn server(variables: Variables, declared: Value, dir: Option<&str>) -> ClientServer {
+        ClientServer { name: "s".to_owned(), declared, variables, dir: dir.map(Into::into) }
+    }
+
     #[track_caller]
     fn check(variables: Variables, declared: Value, expect: Expect) {
-        let found = Found { name: "s".to_owned(), declared, variables, dir: Some("/p".into()) };
-        let shown = match of("s", &found, &Own::default()) {
-            Ok((server, notes)) => {
+        let shown = match server(variables, declared, Some("/p")).convert() {
+            Ok(ImportedServer { declaration, notes }) => {
                 format!(
-                    "{}\n{}",
-                    serde_json::to_string(&server).unwrap(),
+                    "{declaration}\n{}",
                     notes.iter().map(|it| format!("{it}\n")).collect::<String>()
                 )
             }
@@ -523,16 +514,41 @@ mod tests {
                 {"command":"x","args":["a/b/c","p"],"cwd":"/p"}
             "#]],
         );
-        let found = |declared| Found {
-            name: "s".to_owned(),
-            declared,
-            variables: Variables::None,
-            dir: None,
-        };
         for declared in [json!({"command": "./x"}), json!({"command": "x", "cwd": "sub"})] {
-            let why = of("s", &found(declared), &Own::default()).unwrap_err();
-            assert!(why.contains("is relative"), "{why}");
+            let why = server(Variables::None, declared, None).convert().unwrap_err();
+            assert!(matches!(why, ImportError::Relative { .. }), "{why}");
         }
-        assert_eq!([name("my server"), name("-"), name("a_b")], ["my-server", "server", "a_b"]);
+    }
+
+    #[test]
+    fn names_are_made_of_plain_characters() {
+        let named = |name: &str| {
+            let name = name.to_owned();
+            ClientServer { name, ..server(Variables::None, json!({}), None) }.name()
+        };
+        assert_eq!(["my server", "-", "a_b"].map(named), ["my-server", "server", "a_b"]);
+    }
+
+    /// Texts that cost more than they are long, where each `${` looks for its end or stands for a path.
+    #[test]
+    fn a_server_is_bounded() {
+        let long_dir = format!("/{}", "d".repeat(4000));
+        for (text, dir) in [
+            ("${".repeat(2 << 20), "/p"),
+            ("${workspaceFolder}".repeat(1 << 18), &*long_dir),
+            ("${input:x}".repeat(1 << 18), "/p"),
+            ("$".repeat(MAX_SERVER_BYTES), "/p"),
+        ] {
+            for variables in [Variables::Braced, Variables::Shell, Variables::None] {
+                let declared = json!({"command": "x", "args": [text]});
+                let res = server(variables, declared, Some(dir)).convert();
+                assert_eq!(res, Err(ImportError::TooLong));
+            }
+        }
+        let declared = json!({"command": "x", "args": vec![""; 1 << 20]});
+        let res = server(Variables::None, declared, None).convert();
+        assert_eq!(res, Err(ImportError::TooLong));
+        let declared = json!({"command": "x", "args": ["y".repeat(MAX_SERVER_BYTES - 64)]});
+        assert!(server(Variables::None, declared, None).convert().is_ok());
     }
 }

@@ -1,0 +1,55 @@
+//! Servers in the files of other clients, and what they are in a configuration of flyto.
+//!
+//! [`ClientFile::parse`] finds the servers of a file; [`ClientServer::convert`] makes of one what stands under
+//! `"mcpServers"` of a configuration. Both are functions of texts: reading the file, and writing the configuration, is the
+//! caller's.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use flyto_mcp::import::{ClientFile, ClientFileContext};
+//!
+//! let text = r#"{"mcpServers": {"time": {"command": "mcp-time", "env": {"API_TOKEN": "hunter2"}}}}"#;
+//! let context = ClientFileContext::new("/project/.mcp.json", "/project");
+//! let file = ClientFile::parse(text, &context)?;
+//! let imported = file.servers[0].convert()?;
+//! assert_eq!(imported.declaration["env"]["API_TOKEN"], "${API_TOKEN}");
+//! assert_eq!(imported.notes[0].to_string(), "a secret is not copied; set the variable API_TOKEN");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Files
+//!
+//! | client | the file, by its name | its servers | variables in it |
+//! | --- | --- | --- | --- |
+//! | Codex | `*.toml` | `mcp_servers` | none |
+//! | Claude Code | any other name | `mcpServers`, and those of the project of the current directory | `${NAME}`, `${NAME:-default}`, `${env:NAME}` |
+//! | Gemini CLI | in a directory `.gemini` | `mcpServers` | the same, and `$NAME` |
+//! | Cursor | in a directory `.cursor` | `mcpServers` | `${env:NAME}` |
+//! | VS Code | any other name | `servers`, `mcp.servers` | `${env:NAME}` |
+//!
+//! Comments in JSON are left out, and so is a comma behind the last member.
+//!
+//! ## Bounds
+//!
+//! | what | at most | beyond it |
+//! | --- | --- | --- |
+//! | bytes of a text | 16 MiB ([`MAX_FILE_BYTES`]) | [`ClientFileError::TooLong`], before it is read |
+//! | depth of JSON, and of TOML | 127, 80 | [`ClientFileError::Json`], [`ClientFileError::Toml`] |
+//! | servers | 1,000 ([`MAX_SERVERS`]) | [`ClientFileError::TooManyServers`] |
+//! | bytes of a converted server and of its notes | 64 KiB ([`MAX_SERVER_BYTES`]) | [`ImportError::TooLong`] |
+//!
+//! Time and memory grow no faster than the text.
+
+mod types; // a server, and what can be wrong with it
+
+mod comments; // JSON with comments
+mod file; //     where servers stand in a file
+
+mod convert;
+mod secrets; // values that are not copied // a server as flyto declares it
+
+pub use self::{
+    file::{ClientFile, ClientFileContext, ClientFileError, MAX_FILE_BYTES, MAX_SERVERS},
+    types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES},
+};
