@@ -230,6 +230,26 @@ fn what_install_wrote_is_not_imported() {
     assert_eq!(imported["added"]["other"]["command"], "mcp", "{imported}");
 }
 
+/// The second one took the place of the first one, without a word.
+#[test]
+fn servers_that_have_one_name_here_are_not_mixed_up() {
+    let place = Place::new();
+    let servers =
+        r#"{"mcpServers": {"my server": {"command": "a"}, "my.server": {"command": "b"}}}"#;
+    place.write("a.json", servers);
+    place.flyto(&["import", "a.json", "--print"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "my-server": {
+        +     "command": "a"
+        +   }
+        -- stderr
+        the server my-server is left out: another server of the file has this name here
+        nothing was written
+    "#]]);
+}
+
 #[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();

@@ -80,6 +80,9 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
                     continue;
                 }
                 Some(_) => Err("the configuration has another server of this name".to_owned()),
+                None if document.added.contains_key(&name) => {
+                    Err("another server of the file has this name here".to_owned())
+                }
                 None => Ok(it),
             },
         };
