@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod client_file;
 mod command_line;
 mod evolve;
 mod host;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 
 pub use self::{
     audit::audit,
+    client_file::client_file,
     command_line::command_line,
     evolve::{definition, evolve_command, evolve_store, skill},
     host::{job, trust, undo},
@@ -32,6 +34,7 @@ pub type Target = fn(&[u8]);
 /// Every decoder by its name, which is that of its function and of its binary.
 pub const TARGETS: &[(&str, Target)] = &[
     ("audit", audit),
+    ("client_file", client_file),
     ("client_message", client_message),
     ("command_line", command_line),
     ("configuration", configuration),

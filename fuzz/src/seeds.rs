@@ -27,6 +27,20 @@ const MESSAGES: &[&[u8]] = &[
     br#"{"jsonrpc":"2.0","method":"progress","params":{"id":1,"progress":0.5,"message":"half"}}"#,
 ];
 
+/// Files of servers, as each client has them, and one of several projects.
+const CLIENT_FILES: &[&str] = &[
+    "model = \"x\"\n[mcp_servers.a]\ncommand = \"c\"\nargs = [\"$1\"]\nenv_vars = [\"T\"]\ntool_timeout_sec = 60.5\n\
+        [mcp_servers.b]\nurl = \"https://a.example\"\nbearer_token_env_var = \"B\"\nenv_http_headers = { X = \"Y\" }\n\
+        disabled_tools = [\"d\"]\n[mcp_servers.b.http_headers]\nAuthorization = \"Bearer abc\"\n",
+    "{\"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"./run\", \"args\": [\"${workspaceFolder}\", \"--api-key\", \
+        \"k1\", \"--token=t\", \"${A:-b}\"], \"env\": {\"A\": \"${env:B}\", \"N\": 5}, \"cwd\": \"sub\", \"timeout\": 1500}}}",
+    "{ // of ours\n\"servers\": {\"c\": {\"url\": \"https://a.example/?api_key=1\", \"headers\": {\"X\": \
+        \"${input:my-key}\"}, /* x */ },}, \"inputs\": [],}",
+    "{\"mcpServers\": {\"b\": {\"httpUrl\": \"https://a.example/$X\", \"trust\": true, \"includeTools\": [\"x\"]}}, \
+        \"projects\": {\"/project\": {\"mcpServers\": {\"p\": {\"command\": \"c\"}}}, \
+        \"/other\": {\"mcpServers\": {\"q\": {\"command\": \"c\", \"disabled\": true}}}}}",
+];
+
 /// What clients of the Model Context Protocol write, of both eras.
 const CLIENT_MESSAGES: &[&[u8]] = &[
     br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}}}}
@@ -130,6 +144,7 @@ const SECRETS: &[&str] = &[
 pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut res = match target {
         "proxy" => REQUESTS.iter().map(|it| it.to_vec()).collect(),
+        "client_file" => CLIENT_FILES.iter().map(|it| it.as_bytes().to_vec()).collect(),
         "client_message" => CLIENT_MESSAGES.iter().map(|it| it.to_vec()).collect(),
         "message" => MESSAGES.iter().map(|it| it.to_vec()).collect(),
         "job" => JOBS.iter().map(|it| it.to_vec()).collect(),
@@ -156,7 +171,8 @@ pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
         }
         let bytes = fs::read(&file)?;
         match target {
-            "json" | "configuration" | "definition" | "exec_tools" | "manifest" | "secrets" => {
+            "client_file" | "json" | "configuration" | "definition" | "exec_tools" | "manifest"
+            | "secrets" => {
                 res.push(bytes);
             }
             "schema" | "template" | "variables" | "command_line" | "evolve_command" => {
