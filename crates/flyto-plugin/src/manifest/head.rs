@@ -14,7 +14,7 @@ use super::{
     entries::{Entries, entries, execution, version},
     meant, permissions,
     place::Place,
-    servers::{self, conformant::Beside},
+    servers::{self, beside::Beside},
 };
 use crate::{codes, names::NameKind};
 

@@ -4,23 +4,22 @@
 //! `mcpServers` of the plugin's own manifest. The rules are those of a native block, with the references that Claude
 //! Code knows. A server also finds `CLAUDE_PLUGIN_ROOT` and `CLAUDE_PLUGIN_DATA` in its environment.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, json};
+use flyto_diagnostics::{At, Findings};
 use flyto_execenv::Template;
 
 use super::{
-    conformant::Beside,
+    beside::Beside,
     def::{ServerDef, Transport},
     native,
 };
 use crate::{
-    codes,
-    files::{self, Unread},
+    files,
     manifest::{
         dialect::{CLAUDE_DIRS, Dialect},
         place::Place,
-        within::{leaves, stays_within},
+        within::leaves,
     },
 };
 
@@ -88,42 +87,16 @@ fn add(to: &mut Beside, more: Beside) {
     }
 }
 
-/// The servers of a file in the plugin's directory. A file that is absent is no finding, and no link out of the directory
-/// is followed.
+/// The servers of a file in the plugin's directory.
 fn file(path: &Path, place: Place<'_>, findings: &mut Findings) -> Beside {
-    // Without the `.` of `./.mcp.json`.
-    let file: PathBuf = place.dir.join(path).components().collect();
-    let source = match files::read_source(&file) {
-        Ok(source) => source,
-        Err(Unread::Missing) => return Beside::default(),
-        Err(Unread::Found(diagnostic)) => {
-            findings.push(diagnostic);
-            return Beside { was_there: true, ..Beside::default() };
-        }
-    };
-    let nothing = Beside { was_there: true, ..Beside::default() };
-    if !stays_within(place.dir, &file) {
-        let what = "the file is a link that leads out of the plugin's directory";
-        let at = Location::file(file.display().to_string());
-        findings.push(Diagnostic::error(codes::LEAVES_PLUGIN, at, what));
-        return nothing;
-    }
-    let root = match json::parse(&source) {
-        Ok(root) => root,
-        Err(diagnostic) => {
-            findings.push(diagnostic);
-            return nothing;
-        }
-    };
-    let root = At::root(&source, &root);
-    let Ok(mut reader) = ObjectReader::new(root, findings) else { return nothing };
-    // Files of plugins have the servers as the whole of the file as well.
-    let at = match reader.is_present("mcpServers") {
-        true => reader.required_object("mcpServers"),
-        false => Ok(root),
-    };
-    let servers = at.map(|at| servers(at, place, reader.findings()));
-    Beside { servers: servers.unwrap_or_default(), was_there: true }
+    Beside::read(path, place, findings, |root, mut reader| {
+        // Files of plugins have the servers as the whole of the file as well.
+        let at = match reader.is_present("mcpServers") {
+            true => reader.required_object("mcpServers")?,
+            false => root,
+        };
+        Ok(servers(at, place, reader.findings()))
+    })
 }
 
 fn servers(at: At<'_>, place: Place<'_>, findings: &mut Findings) -> Vec<ServerDef> {

@@ -10,26 +10,21 @@ use std::{
 };
 
 use flyto_diagnostics::{
-    At, Diagnostic, Findings, Location, ObjectReader, Reported,
+    At, Diagnostic, Findings, ObjectReader, Reported,
     codes::{BAD_VALUE, UNKNOWN_KEY},
-    json, quoted,
+    quoted,
 };
 use flyto_execenv::{Declared, Template};
 
 use super::{
+    beside::Beside,
     def::{HttpKind, ServerDef, Transport},
     header_fault, read_all, url,
 };
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
-    files::{self, Unread},
-    manifest::{
-        env,
-        field::check_system_text,
-        place::Place,
-        within::{leaves, stays_within},
-    },
+    manifest::{env, field::check_system_text, place::Place, within::leaves},
     place::{about_key, as_warning},
 };
 
@@ -41,59 +36,23 @@ pub const MCP_FILE: &str = "mcp.json";
 /// Another value is a warning; the file is read as if it were this one.
 const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
 
-/// The servers of the file.
-/// The manifest needs `was_there`, because a file with errors still offers something.
-#[derive(Default)]
-pub(in crate::manifest) struct Beside {
-    /// Those that can be used, in the order of the text.
-    pub(in crate::manifest) servers: Vec<ServerDef>,
-    /// Whether there is a file that declares any, right or wrong.
-    pub(in crate::manifest) was_there: bool,
-}
-
-/// Reads the file, where there is one. One that cannot be used costs the servers alone.
-/// A file that is absent is no finding. A link that leads out of the plugin's directory is not
-/// followed.
+/// Reads the file, where there is one.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
-    let file = place.dir.join(MCP_FILE);
-    let source = match files::read_source(&file) {
-        Ok(source) => source,
-        Err(Unread::Missing) => return Beside::default(),
-        Err(Unread::Found(diagnostic)) => {
-            findings.push(diagnostic);
-            return Beside { was_there: true, ..Beside::default() };
+    Beside::read(Path::new(MCP_FILE), place, findings, |_, mut reader| {
+        if let Ok(Some(schema)) = reader.optional_string("$schema")
+            && schema != SCHEMA
+        {
+            let at = reader.at("$schema");
+            let what = format!("{} is no schema that is known here", quoted(schema));
+            reader.push(at.warning(BAD_VALUE, what).with_help(format!("write {}", quoted(SCHEMA))));
         }
-    };
-    let nothing = Beside { was_there: true, ..Beside::default() };
-    if !stays_within(place.dir, &file) {
-        let what = "the file is a link that leads out of the plugin's directory";
-        let at = Location::file(file.display().to_string());
-        findings.push(Diagnostic::error(codes::LEAVES_PLUGIN, at, what));
-        return nothing;
-    }
-    let root = match json::parse(&source) {
-        Ok(root) => root,
-        Err(diagnostic) => {
-            findings.push(diagnostic);
-            return nothing;
-        }
-    };
-    let Ok(mut reader) = ObjectReader::new(At::root(&source, &root), findings) else {
-        return nothing;
-    };
-    if let Ok(Some(schema)) = reader.optional_string("$schema")
-        && schema != SCHEMA
-    {
-        let at = reader.at("$schema");
-        let what = format!("{} is no schema that is known here", quoted(schema));
-        reader.push(at.warning(BAD_VALUE, what).with_help(format!("write {}", quoted(SCHEMA))));
-    }
-    let servers = reader.required_object("mcpServers");
-    let servers = servers.map(|at| {
-        read_all(at, reader.findings(), |name, at, findings| server(name, at, place, findings))
-    });
-    reader.finish();
-    Beside { servers: servers.unwrap_or_default(), was_there: true }
+        let servers = reader.required_object("mcpServers");
+        let servers = servers.map(|at| {
+            read_all(at, reader.findings(), |name, at, findings| server(name, at, place, findings))
+        });
+        reader.finish();
+        servers
+    })
 }
 
 /// What `type` says, before the keys of the transport are read.

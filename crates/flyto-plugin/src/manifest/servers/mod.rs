@@ -6,6 +6,7 @@
 //! Claude Code. All end in the same [`ServerDef`]. A server that
 //! cannot be used costs itself. Nothing is started, and no address is looked up.
 
+pub(super) mod beside; //     a file of them beside a manifest
 pub(super) mod claude; //     in the files of plugins of Claude Code
 pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
 pub(super) mod def; //        what is declared
