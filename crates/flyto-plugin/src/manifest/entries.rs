@@ -15,6 +15,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, 
 use super::{
     binary,
     def::{RefusedTool, ToolDef, ToolForm},
+    dialect::Dialect,
     env::Budget,
     form::Execution,
     meant, permissions,
@@ -138,7 +139,7 @@ pub(super) fn entries(
         .items()
         .map(|at| {
             let form = ToolForm::of(at, execution);
-            if let Err(diag) = budget.spend(at) {
+            if let Err(diag) = budget.spend(at, |it| Dialect::Own.parse(it).ok()) {
                 findings.push(diag);
                 return Entry { at, form, tool: None };
             }

@@ -128,18 +128,26 @@ impl Budget {
         Self { left: MAX_DECLARED, keys }
     }
 
-    /// Takes off what a tool or server declares: its variables, and each `$` in a value.
+    /// Takes off what a tool or server declares: its variables, and each reference in a value that `parse` reads. A value
+    /// that it does not read has none: it refuses its owner.
     ///
     /// # Errors
     ///
     /// More than is left. What stands behind it may still fit.
-    pub(super) fn spend(&mut self, owner: At<'_>) -> Result<(), Box<Diagnostic>> {
-        let n_dollars = |at: At<'_>| at.value().as_str().map_or(0, |it| it.matches('$').count());
+    pub(super) fn spend(
+        &mut self,
+        owner: At<'_>,
+        parse: impl Fn(&str) -> Option<Template>,
+    ) -> Result<(), Box<Diagnostic>> {
+        let n_references = |at: At<'_>| {
+            let text = at.value().as_str().filter(|it| it.contains('$'));
+            text.and_then(&parse).map_or(0, |it| it.variables().count())
+        };
         let values = self.keys.iter().filter_map(|key| owner.member(key));
         let n: usize = values
             .map(|it| {
-                let members = it.members().map(|(_, it)| 1 + n_dollars(it));
-                n_dollars(it) + members.chain(it.items().map(n_dollars)).sum::<usize>()
+                let members = it.members().map(|(_, it)| 1 + n_references(it));
+                n_references(it) + members.chain(it.items().map(n_references)).sum::<usize>()
             })
             .sum();
         let Some(left) = self.left.checked_sub(n) else {

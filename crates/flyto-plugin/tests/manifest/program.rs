@@ -528,6 +528,32 @@ fn check_findings(text: &str, expect: &Expect) {
     expect.assert_eq(&res);
 }
 
+/// A dollar that refers to nothing costs as much as any other character.
+#[test]
+fn a_dollar_that_is_no_reference_does_not_count() {
+    let text = |key: &str, value: &str| {
+        let tool = r#"{"name": "t", "description": "d", "command": "ls""#;
+        let server = r#"{"s": {"command": "x""#;
+        match key {
+            "env" => format!(r#"{{"name": "p", "tools": [{tool}, "env": {{"A": "{value}"}}}}]}}"#),
+            _ => format!(r#"{{"name": "p", "mcpServers": {server}, "args": ["{value}"]}}}}}}"#),
+        }
+    };
+    // Each has more than 10,000 dollars.
+    let values = [("$$", 6000), ("$1 ", 12_000), ("${A:-$$$B}", 3000)];
+    for value in values.map(|(value, n)| value.repeat(n)) {
+        check_findings(&text("env", &value), &expect!["1 tools, 0 servers\n"]);
+        check_findings(&text("args", &value), &expect!["0 tools, 1 servers\n"]);
+    }
+    check_findings(
+        &text("env", &"$$$A".repeat(10_000)),
+        &expect![[r#"
+        F0024: with it, more than 10000 variables and references are declared
+        0 tools, 0 servers
+    "#]],
+    );
+}
+
 #[test]
 fn what_declared_values_refer_to_is_bounded() {
     let tool = |name: &str, env: &str| {

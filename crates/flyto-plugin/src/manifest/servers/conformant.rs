@@ -48,7 +48,10 @@ pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Be
         }
         let servers = reader.required_object("mcpServers");
         let servers = servers.map(|at| {
-            read_all(at, reader.findings(), |name, at, findings| server(name, at, place, findings))
+            let parse = |text: &str| Some(own_only(text));
+            let read =
+                |name: &str, at: At<'_>, findings: &mut Findings| server(name, at, place, findings);
+            read_all(at, reader.findings(), parse, read)
         });
         reader.finish();
         servers

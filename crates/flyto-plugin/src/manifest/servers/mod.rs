@@ -48,9 +48,12 @@ const OTHER_ROOTS: [(&str, &str); 5] = [
 /// `read` is called for each object whose name is in order, in the order of the text, and gives
 /// `None` for a server that is switched off. Of a name that occurs twice both servers are left
 /// out.
+///
+/// `parse` reads a value with references as `read` does.
 fn read_all(
     at: At<'_>,
     findings: &mut Findings,
+    parse: impl Fn(&str) -> Option<Template>,
     read: impl Fn(&str, At<'_>, &mut Findings) -> Result<Option<ServerDef>, Reported>,
 ) -> Vec<ServerDef> {
     // The reader tells of names that occur twice; which of the two was meant is not known.
@@ -74,7 +77,7 @@ fn read_all(
             findings.push(diag.with_help("write `{\"command\": …, \"args\": […]}`"));
             continue;
         }
-        if let Err(diag) = budget.spend(value) {
+        if let Err(diag) = budget.spend(value, &parse) {
             findings.push(diag);
             continue;
         }

@@ -34,7 +34,8 @@ pub(in crate::manifest) fn read(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Vec<ServerDef> {
-    read_all(at, findings, |name, at, findings| server(name, at, place, findings))
+    let parse = |text: &str| place.dialect.parse(text).ok();
+    read_all(at, findings, parse, |name, at, findings| server(name, at, place, findings))
 }
 
 /// Reads servers that stand outside a manifest, under `mcpServers` of a configuration or of another program's file, with the
