@@ -79,6 +79,14 @@ impl Stop {
         }
     }
 
+    /// How the program ends for it; `None` where nothing is to be said.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        match self {
+            Self::Error(trouble) => Some(trouble.exit),
+            Self::Closed | Self::Killed(_) => None,
+        }
+    }
+
     /// Adds what to do about it.
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         if let Self::Error(trouble) = &mut self {

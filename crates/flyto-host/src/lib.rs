@@ -121,6 +121,6 @@ pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
 pub use servers::DeclaredServer;
 pub use tool_source::ToolSource;
 pub use trust::{TrustError, TrustStore, Trusted};
-pub use validate::{Validation, validate_path};
+pub use validate::{Validation, validate_path, validate_path_under};
 #[cfg(feature = "watch")]
 pub use watch::{WatchError, WatchOptions, Watching};

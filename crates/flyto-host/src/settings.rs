@@ -91,12 +91,15 @@ pub(crate) fn check(
 }
 
 /// The tools that ask for a sandbox profile that is not there: each call of one is refused.
-pub(crate) fn unknown_profiles(names: &[String], catalogue: &Catalogue) -> Findings {
+pub(crate) fn unknown_profiles<'a>(
+    names: &[String],
+    plugins: impl IntoIterator<Item = &'a Plugin>,
+) -> Findings {
     // That a tool was meant to run without one is no guess to make.
     let protecting: Vec<_> =
         names.iter().map(|it| &**it).filter(|it| *it != Profile::None.name()).collect();
     let mut res = Findings::new();
-    for plugin in catalogue.plugins() {
+    for plugin in plugins {
         for tool in plugin.tools() {
             let asked = tool.sandbox.as_ref().filter(|it| !names.contains(it));
             let Some(profile) = asked else { continue };
@@ -104,11 +107,17 @@ pub(crate) fn unknown_profiles(names: &[String], catalogue: &Catalogue) -> Findi
             let what = format!(
                 "the tool {tool_name} asks for the sandbox profile {name}, which is not there"
             );
-            let place = plugin.tool_location(&tool.name).unwrap_or(plugin.name_location());
+            // Of one that is only counted, nothing is looked up.
+            let (place, near) = match res.is_full() {
+                true => (None, None),
+                false => (
+                    plugin.tool_value_location(&tool.name, "sandbox"),
+                    closest(profile, protecting.iter().copied()),
+                ),
+            };
+            let place = place.unwrap_or_else(|| plugin.name_location());
             let diag = Diagnostic::warning(codes::UNKNOWN_PROFILE, place, what);
             let diag = diag.with_reason("each call of it is refused");
-            let near =
-                if res.is_full() { None } else { closest(profile, protecting.iter().copied()) };
             res.push(match near {
                 Some(near) => diag.with_help(format!("did you mean {}?", quoted(near))),
                 None => diag.with_help(format!("there are {}", protecting.join(", "))),

@@ -157,9 +157,10 @@ impl Sources {
             res
         });
         self.slots = slots;
+        let plugins = catalogue.plugins().map(|it| &**it);
         let mut settings =
             settings::check(&self.granted, &self.listed, &catalogue, self.starts_servers);
-        settings.append(settings::unknown_profiles(&self.profiles, &catalogue));
+        settings.append(settings::unknown_profiles(&self.profiles, plugins));
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 

@@ -6,13 +6,14 @@
 use std::{ffi::OsString, io, path::Path};
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json};
-use flyto_plugin::{Catalogue, Depth, Filter, LoadOptions, MANIFEST_FILE};
+use flyto_plugin::{Catalogue, Depth, Filter, LoadOptions, MANIFEST_FILE, Plugin};
 
 use crate::{
     codes,
-    config::{is_config, read_config_file},
+    config::{Config, is_config, read_config_file},
     places::Surroundings,
     plugin_rules,
+    settings::unknown_profiles,
 };
 
 /// What was checked, and what was found.
@@ -50,76 +51,124 @@ pub struct Validation {
 ///
 /// There is nothing at `path`, or it cannot be reached.
 pub fn validate_path(path: &Path, surroundings: &Surroundings) -> io::Result<Validation> {
-    let metadata = std::fs::metadata(path)?;
-    let mut res = Validation::default();
-    if metadata.is_dir() {
-        validate_dir(path, surroundings, &mut res);
-    } else {
-        validate_file(path, surroundings, &mut res);
-    }
-    Ok(res)
+    Validator { surroundings, profiles: None, res: Validation::default() }.run(path)
 }
 
-/// Full depth: schemas are compiled, and programs are looked up in the `PATH` of the surroundings.
-fn options(surroundings: &Surroundings) -> LoadOptions {
-    let path = surroundings.env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
-    let options = LoadOptions::new().rules(plugin_rules::check).depth(Depth::Full);
-    options.path(path).env(surroundings.env.clone())
+/// Checks what [`validate_path`] checks, and that the sandbox profiles that tools ask for are those of `config`.
+///
+/// Other keys of `config` are not used: neither its filters nor its grants keep a plugin from being checked.
+///
+/// # Errors
+///
+/// Those of [`validate_path`].
+pub fn validate_path_under(
+    path: &Path,
+    surroundings: &Surroundings,
+    config: &Config,
+) -> io::Result<Validation> {
+    let profiles = config.sandbox.names().into_iter().map(str::to_owned).collect();
+    Validator { surroundings, profiles: Some(profiles), res: Validation::default() }.run(path)
 }
 
-/// A directory that is neither a plugin nor holds one is an error of the code
-/// [`UNKNOWN_FILE`](codes::UNKNOWN_FILE).
-fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {
-    let catalogue = Catalogue::discover([dir], &Filter::new(), &options(surroundings));
-    res.checked.extend(catalogue.found.iter().map(|it| (it.dir.display().to_string(), "plugin")));
-    let dirs = catalogue.dirs.iter().map(|it| &it.findings);
-    for findings in dirs.chain(catalogue.found.iter().map(|it| &it.findings)) {
-        res.findings.append(findings.clone());
-    }
-    if res.checked.is_empty() && res.findings.is_empty() {
-        let place = Location::file(dir.display().to_string());
-        let what = "the directory holds neither a plugin nor plugins";
-        let help = format!("a plugin is a directory with a `{MANIFEST_FILE}`");
-        res.findings.push(Diagnostic::error(codes::UNKNOWN_FILE, place, what).with_help(help));
-    }
+struct Validator<'a> {
+    surroundings: &'a Surroundings,
+    /// The names of the sandbox profiles that there are, where that is known.
+    profiles: Option<Vec<String>>,
+    res: Validation,
 }
 
-/// A manifest is known by its name, everything else by its keys.
-fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation) {
-    let name = path.display().to_string();
-    let Ok(source) = res.findings.take(files::open(path)) else { return };
-    if path.file_name().is_some_and(|it| it == MANIFEST_FILE) {
-        res.checked.push((name, "plugin"));
-        return validate_plugin(&source, path, surroundings, res);
+impl Validator<'_> {
+    fn run(mut self, path: &Path) -> io::Result<Validation> {
+        match std::fs::metadata(path)?.is_dir() {
+            true => self.dir(path),
+            false => self.file(path),
+        }
+        Ok(self.res)
     }
-    let root = match json::parse(&source) {
-        Ok(root) => root,
-        // What it was meant to be cannot be told; the mistake can.
-        Err(diagnostic) => {
-            res.findings.push(diagnostic);
-            return;
+
+    /// Full depth: schemas are compiled, and programs are looked up in the `PATH` of the surroundings.
+    fn options(&self) -> LoadOptions {
+        let env = &self.surroundings.env;
+        let path = env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
+        let options = LoadOptions::new().rules(plugin_rules::check).depth(Depth::Full);
+        options.path(path).env(env.clone())
+    }
+
+    /// A directory that is neither a plugin nor holds one is an error of the code
+    /// [`UNKNOWN_FILE`](codes::UNKNOWN_FILE).
+    fn dir(&mut self, dir: &Path) {
+        let catalogue = Catalogue::discover([dir], &Filter::new(), &self.options());
+        for it in catalogue.dirs {
+            self.res.findings.append(it.findings);
         }
-    };
-    let is_named_so = path.file_name().is_some_and(|it| it == CONFIG_FILE);
-    match Kind::of(&root).or_else(|| is_named_so.then_some(Kind::Config)) {
-        Some(Kind::ExecTools) => {
-            res.checked.push((name, "exec tools"));
-            res.findings.append(flyto_exectool::load(&source).findings);
+        for it in catalogue.found {
+            self.res.checked.push((it.dir.display().to_string(), "plugin"));
+            self.plugin(it.plugin.as_deref(), it.findings);
         }
-        Some(Kind::Plugin) => {
-            res.checked.push((name, "plugin"));
-            validate_plugin(&source, path, surroundings, res);
+        if self.res.checked.is_empty() && self.res.findings.is_empty() {
+            let place = Location::file(dir.display().to_string());
+            let what = "the directory holds neither a plugin nor plugins";
+            let help = format!("a plugin is a directory with a `{MANIFEST_FILE}`");
+            let diag = Diagnostic::error(codes::UNKNOWN_FILE, place, what).with_help(help);
+            self.res.findings.push(diag);
         }
-        Some(Kind::Config) => {
-            res.checked.push((name, "configuration"));
-            let dir = path.parent().unwrap_or(path);
-            read_config_file(&source, dir, &surroundings.places, &mut res.findings);
+    }
+
+    /// A manifest is known by its name, everything else by its keys.
+    fn file(&mut self, path: &Path) {
+        let name = path.display().to_string();
+        let Ok(source) = self.res.findings.take(files::open(path)) else { return };
+        if path.file_name().is_some_and(|it| it == MANIFEST_FILE) {
+            self.res.checked.push((name, "plugin"));
+            return self.manifest(&source, path);
         }
-        None => {
-            let at = At::root(&source, &root);
-            let what = "the file is neither a manifest nor tool definitions nor a configuration";
-            let help = "a manifest has `tools`, a definition `exec`, a configuration `plugins` or `exec_tools`";
-            res.findings.push(at.error(codes::UNKNOWN_FILE, what).with_help(help));
+        let root = match json::parse(&source) {
+            Ok(root) => root,
+            // What it was meant to be cannot be told; the mistake can.
+            Err(diagnostic) => {
+                self.res.findings.push(diagnostic);
+                return;
+            }
+        };
+        let is_named_so = path.file_name().is_some_and(|it| it == CONFIG_FILE);
+        match Kind::of(&root).or_else(|| is_named_so.then_some(Kind::Config)) {
+            Some(Kind::ExecTools) => {
+                self.res.checked.push((name, "exec tools"));
+                self.res.findings.append(flyto_exectool::load(&source).findings);
+            }
+            Some(Kind::Plugin) => {
+                self.res.checked.push((name, "plugin"));
+                self.manifest(&source, path);
+            }
+            Some(Kind::Config) => {
+                self.res.checked.push((name, "configuration"));
+                let dir = path.parent().unwrap_or(path);
+                let places = &self.surroundings.places;
+                read_config_file(&source, dir, places, &mut self.res.findings);
+            }
+            None => {
+                let at = At::root(&source, &root);
+                let what =
+                    "the file is neither a manifest nor tool definitions nor a configuration";
+                let help = "a manifest has `tools`, a definition `exec`, a configuration `plugins` or `exec_tools`";
+                let diag = at.error(codes::UNKNOWN_FILE, what).with_help(help);
+                self.res.findings.push(diag);
+            }
+        }
+    }
+
+    /// The manifest's own directory is the plugin's.
+    fn manifest(&mut self, source: &Source, path: &Path) {
+        let dir = self.surroundings.current_dir.join(path);
+        let dir = dir.parent().unwrap_or(&dir);
+        let loaded = flyto_plugin::load_source(source, dir, &self.options());
+        self.plugin(loaded.plugin.as_ref(), loaded.findings);
+    }
+
+    fn plugin(&mut self, plugin: Option<&Plugin>, findings: Findings) {
+        self.res.findings.append(findings);
+        if let Some(names) = &self.profiles {
+            self.res.findings.append(unknown_profiles(names, plugin));
         }
     }
 }
@@ -160,16 +209,4 @@ impl Kind {
         }
         has("name").then_some(Self::ExecTools)
     }
-}
-
-/// The manifest's own directory is the plugin's.
-fn validate_plugin(
-    source: &Source,
-    path: &Path,
-    surroundings: &Surroundings,
-    res: &mut Validation,
-) {
-    let dir = surroundings.current_dir.join(path);
-    let dir = dir.parent().unwrap_or(&dir);
-    res.findings.append(flyto_plugin::load_source(source, dir, &options(surroundings)).findings);
 }

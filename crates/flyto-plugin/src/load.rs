@@ -112,11 +112,16 @@ impl Plugin {
         usable.map(|it| *it.1).chain(refused.map(|it| it.span))
     }
 
-    /// Where the entry of a tool stands that can be used; `None` where there is none of this name.
+    /// Where the value of a key stands in the entry of a tool that can be used; `None` where there is none of this name, or
+    /// no such key. Reads the entry again.
     #[must_use]
-    pub fn tool_location(&self, tool: &str) -> Option<Location> {
+    pub fn tool_value_location(&self, tool: &str, key: &str) -> Option<Location> {
         let at = self.tools().iter().position(|it| it.name == tool)?;
-        Some(Location::text(&self.source, *self.tools.get(at)?))
+        let entry = *self.tools.get(at)?;
+        let text = Source::new("", self.source.text().get(entry.start..entry.end)?);
+        let span = json::parse(&text).ok()?.get(key)?.span;
+        let span = Span::new(entry.start + span.start, entry.start + span.end);
+        Some(Location::text(&self.source, span))
     }
 
     /// The text of the manifest.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
-use flyto_host::validate_path;
+use flyto_host::{Config, Surroundings, validate_path, validate_path_under};
 use serde::Serialize;
 
 use crate::args::Validate;
@@ -35,10 +35,14 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Validate, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
+    let config = config(session, &surroundings)?;
     let mut checked = Vec::new();
     let mut findings = Findings::new();
     for path in &args.paths {
-        let res = validate_path(path, &surroundings);
+        let res = match &config {
+            Some(config) => validate_path_under(path, &surroundings, config),
+            None => validate_path(path, &surroundings),
+        };
         let res = res.map_err(|err| unreachable_path(path, &err))?;
         checked.extend(res.checked.into_iter().map(|(path, kind)| Checked { path, kind }));
         findings.append(res.findings);
@@ -47,10 +51,26 @@ pub(super) fn run(args: &Validate, session: &Session) -> Result<Exit, Stop> {
         findings.promote_warnings();
     }
     let has_errors = findings.has_errors();
-    // In the order of the command line; each file's own are in the order of its text.
+    // In the order of the command line; each file's own are in the order of its text, then what the configuration lacks.
     let findings: Vec<Diagnostic> = findings.iter().cloned().collect();
     show(&checked, &findings, session)?;
     Ok(Exit::of(&Ending::Validated { has_errors }))
+}
+
+/// The user's configuration, which has the sandbox profiles that tools may ask for; `None` where it cannot be used. Files
+/// can be checked without it, and it may be the file to be checked.
+fn config(session: &Session, surroundings: &Surroundings) -> Result<Option<Config>, Stop> {
+    match session.config(None, surroundings) {
+        Ok((config, _)) => Ok(Some(config)),
+        Err(stop) if stop.exit() == Some(Exit::NotFound) => Err(stop),
+        Err(_) => {
+            session.screen.note(
+                "your configuration cannot be used, so the sandbox profiles that tools ask for are not checked; \
+                 `flyto config show` says why",
+            );
+            Ok(None)
+        }
+    }
 }
 
 fn unreachable_path(path: &Path, err: &io::Error) -> Stop {

@@ -6,6 +6,40 @@ use crate::place::Place;
 use crate::tools::{place, words};
 
 #[test]
+fn a_profile_that_a_tool_asks_for_is_checked() {
+    let place = Place::new();
+    let config = |text: &str| place.write("home/.config/flyto/config.json", text);
+    let tool = r#"{"name": "t", "description": "d", "command": "true", "sandbox": "lab"}"#;
+    place.write("asks/plugin.json", &format!("{{\"name\": \"asks\", \"tools\": [\n{tool}]}}"));
+    place.flyto(&["validate", "asks"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        warning[F0312]: the tool "t" asks for the sandbox profile "lab", which is not there
+         --> asks/plugin.json:2:65
+          |
+        2 | {"name": "t", "description": "d", "command": "true", "sandbox": "lab"}]}
+          |                                                                 ^^^^^
+          |
+          = note: each call of it is refused
+          = help: there are workspace, strict
+
+        -- stderr
+        ok: 1 warning in 1 plugin
+    "#]]);
+    assert_eq!(place.flyto(&["validate", "asks", "--strict"]).run().code, Some(3));
+    config(r#"{"sandbox": {"profiles": {"lab": {}}}}"#);
+    assert_eq!(place.flyto(&["validate", "asks", "--strict"]).run().code, Some(0));
+    config(r#"{"sandbox": {"profiles": {"lab": []}}}"#);
+    place.flyto(&["validate", "asks"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        your configuration cannot be used, so the sandbox profiles that tools ask for are not checked; `flyto config show` says why
+        ok: no findings in 1 plugin
+    "#]]);
+    assert_eq!(place.flyto(&["validate", "asks", "--config", "none"]).run().code, Some(4));
+}
+
+#[test]
 fn validate_points_at_mistakes() {
     let place = place();
     place.write(

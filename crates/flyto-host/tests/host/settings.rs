@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Severity;
 use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{Flags, Host, Surroundings, load_config};
+use flyto_host::{Flags, Host, Surroundings, load_config, validate_path_under};
 
 use flyto_tools::Input;
 
@@ -206,10 +206,30 @@ fn a_tool_that_asks_for_a_profile_that_is_not_there_is_told() {
     let tools = [tool("a", "stict"), tool("b", "strict"), tool("c", "nope")].join(",\n");
     let manifest = format!("{{\"name\": \"p\", \"tools\": [\n{tools}]}}");
     world.write("plugins/p/plugin.json", &manifest);
+    // The finding stands at the value, for a host and for a check of the file or of its directory.
+    let at = |start: usize, line: &str| format!("{start} {line}");
+    let found = |path: &str| {
+        let (config, _) =
+            load_config(&world.surroundings(), &Flags::default()).expect("it is none");
+        let found = validate_path_under(&world.path(path), &world.surroundings(), &config);
+        let found = found.expect("it is there").findings.into_vec();
+        let values = found.iter().map(|it| {
+            let span = it.location.span().expect("it is in a text");
+            at(span.start, &manifest[span.start..span.end])
+        });
+        values.collect::<Vec<_>>()
+    };
+    let value = |name: &str| {
+        let name = format!("{name:?}");
+        at(manifest.find(&name).expect("it is there"), &name)
+    };
+    for path in ["plugins", "plugins/p", "plugins/p/plugin.json"] {
+        assert_eq!(found(path), [value("stict"), value("nope")], "{path}");
+    }
     check(
         &host(&world, r#""grants": {}"#, &Flags::default()),
         expect![[r#"
-            2:1 warning[F0312] the tool "a" asks for the sandbox profile "stict", which is not there; did you mean "strict"? 
-            4:1 warning[F0312] the tool "c" asks for the sandbox profile "nope", which is not there; there are workspace, strict "#]],
+            2:65 warning[F0312] the tool "a" asks for the sandbox profile "stict", which is not there; did you mean "strict"? 
+            4:65 warning[F0312] the tool "c" asks for the sandbox profile "nope", which is not there; there are workspace, strict "#]],
     );
 }
