@@ -117,8 +117,8 @@ impl Maker<'_> {
     }
 
     fn program(&mut self, command: &str) -> Result<(), ImportError> {
-        let mut command = self.expanded(command)?;
-        let is_path = command.contains('/') && !command.starts_with(['/', '$', '~']);
+        let mut command = from_home(self.expanded(command)?)?;
+        let is_path = command.contains('/') && !command.starts_with(['/', '$']);
         if is_path {
             command = self.in_project(&command)?;
         }
@@ -149,9 +149,9 @@ impl Maker<'_> {
         if !env.is_empty() {
             self.server.insert("env".to_owned(), env.into());
         }
-        let cwd = self.text("cwd")?.map(|it| self.expanded(&it)).transpose()?;
+        let cwd = self.text("cwd")?.map(|it| from_home(self.expanded(&it)?)).transpose()?;
         let cwd = match cwd {
-            Some(cwd) if cwd.starts_with(['/', '$', '~']) => Some(cwd),
+            Some(cwd) if cwd.starts_with(['/', '$']) => Some(cwd),
             Some(cwd) => Some(self.in_project(&cwd)?),
             None => self.of.dir.as_ref().map(|it| it.display().to_string()),
         };
@@ -351,6 +351,15 @@ fn check(name: &str, server: &Value) -> Result<(), ImportError> {
     }
 }
 
+/// A path with a reference in the place of `~`: no shell stands between the declaration and the start.
+fn from_home(path: String) -> Result<String, ImportError> {
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => Ok(format!("${{HOME}}{rest}")),
+        Some(_) => Err(ImportError::OtherHome { path }),
+        None => Ok(path),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -373,6 +382,24 @@ mod tests {
             Err(why) => format!("{why}\n"),
         };
         expect.assert_eq(&shown);
+    }
+
+    #[test]
+    fn a_path_in_the_home_directory_needs_no_shell() {
+        check(
+            Variables::Prefixed,
+            json!({"command": "~/bin/x", "args": ["~/notes"], "cwd": "~"}),
+            expect![[r#"
+                {"command":"${HOME}/bin/x","args":["~/notes"],"cwd":"${HOME}"}
+            "#]],
+        );
+        check(
+            Variables::None,
+            json!({"command": "x", "cwd": "~ada/x"}),
+            expect![[r#"
+                "~ada/x" names the home of a user, which only a shell looks up
+            "#]],
+        );
     }
 
     #[test]

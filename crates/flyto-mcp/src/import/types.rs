@@ -179,6 +179,12 @@ pub enum ImportError {
         /// The path, as it was to be written.
         path: String,
     },
+    /// A path starts in the home directory of a user that it names.
+    #[error("{path:?} names the home of a user, which only a shell looks up")]
+    OtherHome {
+        /// The path, as the client writes it.
+        path: String,
+    },
     /// It uses a variable that only the client knows.
     #[error("it uses ${{{name}}}, which means nothing here")]
     UnknownVariable {

@@ -88,9 +88,14 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
         };
         match added {
             Err(why) => document.left_out.push(LeftOut { name, why }),
-            Ok(it) => {
-                document.notes.extend(it.notes.iter().map(|it| format!("{name}: {it}")));
-                document.added.insert(name, it.declaration);
+            Ok(made) => {
+                document.notes.extend(made.notes.iter().map(|it| format!("{name}: {it}")));
+                if own::seems_behind(it) {
+                    let note =
+                        "it seems to run this program, which needs no server for its own tools";
+                    document.notes.push(format!("{name}: {note}"));
+                }
+                document.added.insert(name, made.declaration);
             }
         }
     }

@@ -36,3 +36,33 @@ impl Own {
             && (command.file_stem() == Some("flyto".as_ref()) || is_own())
     }
 }
+
+/// Whether a server seems to run this program behind another one, such as `env flyto serve` or `sh -c "flyto serve"`.
+pub(super) fn seems_behind(server: &ClientServer) -> bool {
+    names_own(server.command().into_iter().chain(server.args()))
+}
+
+fn names_own<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    let words = words.flat_map(str::split_whitespace).map(|it| it.trim_matches(['"', '\'']));
+    let mut words = words.skip_while(|it| {
+        let file = it.rsplit('/').next().unwrap_or(it);
+        // `flyto@1.2` is a package of this name.
+        file.split(['.', '@']).next() != Some("flyto")
+    });
+    words.next().is_some() && words.any(|it| it == "serve")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_own;
+
+    #[test]
+    fn this_program_is_seen_behind_another_one() {
+        let seen = |words: &[&str]| names_own(words.iter().copied());
+        assert!(seen(&["env", "-i", "/opt/flyto", "serve"]));
+        assert!(seen(&["sh", "-c", "exec 'flyto' --evolve x serve"]));
+        assert!(seen(&["npx", "-y", "flyto@1.2", "serve"]));
+        assert!(!seen(&["env", "flyto-notes", "serve"]));
+        assert!(!seen(&["python", "serve", "flyto"]));
+    }
+}
