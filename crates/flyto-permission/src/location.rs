@@ -31,6 +31,19 @@ pub(crate) struct Location {
     /// Absolute, links followed. The end may not exist yet. Rules that allow hold
     /// for it alone.
     pub(crate) resolved: String,
+    /// Whether something is at `resolved`.
+    pub(crate) end: End,
+}
+
+/// Whether something is where a path leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A file, a directory, or another thing.
+    There,
+    /// Nothing, in a directory that is there.
+    Absent,
+    /// It was not looked up, or the directory is not there either.
+    Unknown,
 }
 
 /// Where relative paths and `~` start, looked up once for a decision.
@@ -82,8 +95,11 @@ impl<'a> Starts<'a> {
     /// error, since what it would lead to is not known.
     pub(crate) fn locate(&self, path: &str) -> Result<Location, &'static str> {
         let (start, rest) = self.split(path)?;
-        let resolved = resolve(start.map_or("", |it| &it.resolved), rest)?;
-        Ok(Location { written: written(start, rest), resolved })
+        let (resolved, end) = match start {
+            Some(it) => resolve(&it.resolved, it.end, rest)?,
+            None => resolve("", End::There, rest)?,
+        };
+        Ok(Location { written: written(start, rest), resolved, end })
     }
 
     /// A path by its text alone, for rules that ask or deny where
@@ -94,7 +110,7 @@ impl<'a> Starts<'a> {
     pub(crate) fn by_text(&self, path: &str) -> Option<Location> {
         let (start, rest) = self.split(path).ok()?;
         let written = written(start, rest);
-        Some(Location { resolved: written.clone(), written })
+        Some(Location { resolved: written.clone(), written, end: End::Unknown })
     }
 
     /// Where a path starts, and what follows.
@@ -173,16 +189,18 @@ pub(crate) fn normalise(path: &str) -> String {
 
 /// Follows a path from a directory that is already resolved.
 ///
-/// Follows part by part, as path_resolution(7) does; `start` has no link in it.
+/// Follows part by part, as path_resolution(7) does; `start` has no link in it, and `of_start` says
+/// whether it is there.
 ///
 /// # Errors
 ///
 /// Too many parts or links, a link or directory that cannot be read, a target that
 /// is not UTF-8, and `..` behind a part that does not exist.
-fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
+fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'static str> {
     let mut todo: VecDeque<String> = split(path).collect();
     let mut done = start.trim_end_matches('/').to_owned();
     let mut missing = false;
+    let mut end = of_start;
     let (mut n_steps, mut n_links) = (0, 0);
     while let Some(part) = todo.pop_front() {
         n_steps += 1;
@@ -198,6 +216,7 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
         }
         let next = format!("{done}/{part}");
         if missing {
+            end = End::Unknown;
             done = next;
             continue;
         }
@@ -217,21 +236,29 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
                 }
                 if target.starts_with('/') {
                     done.clear();
+                    end = End::There;
                 }
                 for part in split(target).collect::<Vec<_>>().into_iter().rev() {
                     todo.push_front(part);
                 }
             }
-            Ok(_) => done = next,
+            Ok(_) => {
+                end = End::There;
+                done = next;
+            }
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
                 missing = true;
+                end = match end {
+                    End::There => End::Absent,
+                    End::Absent | End::Unknown => End::Unknown,
+                };
                 done = next;
             }
             Err(err) if cannot_be(&err) => return Err(NO_SUCH),
             Err(_) => return Err(UNREADABLE),
         }
     }
-    Ok(if done.is_empty() { "/".to_owned() } else { done })
+    Ok((if done.is_empty() { "/".to_owned() } else { done }, end))
 }
 
 const UNREADABLE: &str = "it cannot be told where the path leads";

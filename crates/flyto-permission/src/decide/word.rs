@@ -25,7 +25,7 @@ use crate::{
     bash::{Analysis, Case, Command, Input, Known, Word},
     glob::Glob,
     index::Narrows,
-    location::{Location, is_absent, may_be_opened},
+    location::{End, Location, is_absent, may_be_opened},
 };
 
 /// Most options of one command that name a directory, as `-C` does.
@@ -314,11 +314,18 @@ impl<'a> Judge<'a> {
     /// Whether a word is a name at which there is nothing, neither where the command
     /// runs nor in a root: nothing can be read there, so it is a word of a message.
     fn is_absent_word(&self, word: &str, location: &Location) -> bool {
-        !word.contains('/')
-            && !word.starts_with(['~', '.'])
-            && is_absent(&location.written)
-            && is_absent(&location.resolved)
-            && self.index.roots().iter().all(|it| is_absent(&format!("{it}/{word}")))
+        if word.contains('/') || word.starts_with(['~', '.']) {
+            return false;
+        }
+        // Most words are the same path in all three, and it was looked up.
+        let Location { written, resolved, end } = location;
+        let is_absent_at = |path: &str| match end {
+            End::There | End::Absent if path == resolved => *end == End::Absent,
+            _ => is_absent(path),
+        };
+        is_absent_at(resolved)
+            && is_absent_at(written)
+            && self.index.roots().iter().all(|it| is_absent_at(&format!("{it}/{word}")))
     }
 
     /// A path that a word may name: whether it leads to keys.
@@ -389,6 +396,7 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
         others.insert(0, "./.".to_owned());
     }
     let starts: Vec<String> = match is_fixed {
+        _ if options.is_empty() => Vec::new(),
         true => vec![".".to_owned()],
         false => others.clone(),
     };
