@@ -5,10 +5,10 @@
 //! `foo -c 'rm -rf x'`. What is found so is a guess, which
 //! [`Judge`](crate::decide::Judge) asks for and never denies.
 
-use super::{Command, Word, unwrap};
+use super::{Command, Word, base_name, unwrap};
 
 /// Programs that run none of their arguments, whatever their options. A gap in the
-/// list costs a question. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on
+/// list costs a question. Sorted. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on
 /// it: they have options that run a program. The commands that `find` runs are read
 /// by `unwrap`.
 #[rustfmt::skip] // A list reads best as one.
@@ -21,7 +21,7 @@ const RUN_NOTHING: &[&str] = &[
 ];
 
 /// Programs that open no file that their arguments name and connect to nothing,
-/// beside a shell's own commands of that kind. A gap in the list costs a question.
+/// beside a shell's own commands of that kind. A gap in the list costs a question. Sorted.
 #[rustfmt::skip] // A list reads best as one.
 const OPEN_NOTHING: &[&str] = &[
     ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export", "expr", "false", "id",
@@ -96,25 +96,38 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     tokens.filter(|it| !it.is_empty())
 }
 
+/// What is known of a program by its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Habits {
+    /// It is in [`OPEN_NOTHING`].
+    opens_nothing: bool,
+    /// It is in [`RUN_NOTHING`].
+    runs_nothing: bool,
+}
+
 impl Command {
     /// Whether it is known to open no file that a word of it names; also
     /// assignments without a program. Not so a text for several commands, as in
     /// `{ a; b; } <<< text`.
     pub(crate) fn opens_nothing(&self) -> bool {
         let has_program = self.words.len() > self.n_assignments || !self.inputs.is_empty();
-        !has_program || self.is_one_of(OPEN_NOTHING)
+        !has_program || self.habits.opens_nothing
     }
 
     /// Whether it is known to connect to no host that a word of it names.
     pub(crate) fn connects_to_nothing(&self) -> bool {
-        self.opens_nothing() || self.is_one_of(RUN_NOTHING)
+        self.opens_nothing() || self.habits.runs_nothing
     }
 
-    /// Whether the installed program of one of these names runs in the end.
-    fn is_one_of(&self, names: &[&str]) -> bool {
+    /// What is known of the installed program that runs in the end, to be kept once
+    /// the levels are known.
+    pub(super) fn find_habits(&self) -> Habits {
         let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
-        let name = program.rsplit('/').next().unwrap_or(program);
-        unwrap::is_installed(program) && names.contains(&name)
+        if !unwrap::is_installed(program) {
+            return Habits::default();
+        }
+        let is_in = |names: &[&str]| names.binary_search(&base_name(program)).is_ok();
+        Habits { opens_nothing: is_in(OPEN_NOTHING), runs_nothing: is_in(RUN_NOTHING) }
     }
 
     /// Indices of the words that may be run by the program that runs in the end.
@@ -123,7 +136,17 @@ impl Command {
     /// within a text that is read by itself.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = usize> + '_ {
         let start = self.innermost();
-        let end = if self.is_one_of(RUN_NOTHING) { 0 } else { self.words.len() };
+        let end = if self.habits.runs_nothing { 0 } else { self.words.len() };
         (start + 1..end).filter(|it| !self.script.contains(it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(RUN_NOTHING.is_sorted() && OPEN_NOTHING.is_sorted());
     }
 }

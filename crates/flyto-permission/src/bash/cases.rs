@@ -19,7 +19,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{Analysis, Word, variables::is_name, word::Mark};
+use super::{Analysis, Word, base_name, variables::is_name, word::Mark};
 
 /// Most cases of one word. A word with more is any text.
 const MAX_CASES: usize = 64;
@@ -217,7 +217,7 @@ impl<'a> Known<'a> {
             command.levels.iter().any(|it| {
                 let words = command.words_from(it.start);
                 let program = words.first().map_or("", Word::known_text);
-                let name = program.rsplit('/').next().unwrap_or(program);
+                let name = base_name(program);
                 let has_option = || words.get(1).is_some_and(|it| it.known_text().starts_with('-'));
                 matches!(name, "sudo" | "doas" | "ssh") || (name == "env" && has_option())
             })

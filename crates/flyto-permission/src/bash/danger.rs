@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::{Analysis, Command, Word};
+use super::{Analysis, Command, Word, base_name};
 use crate::decision::{Danger, DangerKind};
 
 /// Dangers of each command, by its index, without repetition.
@@ -27,12 +27,12 @@ pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
                 add(kind, i);
             }
         }
-        if runs_script(command) && analysis.commands[command.contains.clone()].iter().any(downloads)
-        {
+        let mut contained = analysis.commands[command.contains.clone()].iter();
+        if contained.any(downloads) && runs_script(command) {
             add(DangerKind::PipesDownload, i);
         }
     }
-    for pipeline in &analysis.pipelines {
+    for pipeline in analysis.pipelines.iter().filter(|it| it.len() > 1) {
         let mut downloaded = false;
         for part in pipeline {
             for i in part.clone().filter(|_| downloaded) {
@@ -49,7 +49,7 @@ pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
 /// The last part of a path; empty without words.
 fn name_of(words: &[Word]) -> &str {
     let text = words.first().map_or("", Word::known_text);
-    text.rsplit('/').next().unwrap_or(text)
+    base_name(text)
 }
 
 /// The program that a command runs in the end.

@@ -143,6 +143,8 @@ pub(crate) struct Command {
     /// Words that are a text which is read by itself. They are not looked up as
     /// paths.
     pub(crate) script: std::ops::Range<usize>,
+    /// What is known of the program that runs in the end.
+    habits: argument::Habits,
     /// In how many texts of other commands this one stands.
     depth: usize,
     /// It may run more than once, or at another time than where it stands.
@@ -282,6 +284,14 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
     res
 }
 
+/// The name of a program without its directory.
+pub(crate) fn base_name(program: &str) -> &str {
+    match program.bytes().rposition(|it| it == b'/') {
+        Some(at) => &program[at + 1..],
+        None => program,
+    }
+}
+
 /// A text cut for people, without line breaks.
 ///
 /// At most 120 bytes and `…`; control characters become blanks, so that a text
@@ -290,8 +300,11 @@ fn cut(text: &str) -> String {
     const MAX: usize = 120;
     let text = text.trim();
     let end = text.floor_char_boundary(MAX);
-    let mut res: String =
-        text[..end].chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let is_plain = text.as_bytes()[..end].iter().all(|it| matches!(it, b' '..=b'~'));
+    let mut res: String = match is_plain {
+        true => text[..end].to_owned(),
+        false => text[..end].chars().map(|it| if it.is_control() { ' ' } else { it }).collect(),
+    };
     if end < text.len() {
         res.push('…');
     }

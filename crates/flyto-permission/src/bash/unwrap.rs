@@ -28,7 +28,7 @@ use flyto_tools::Access;
 
 use self::wrappers::Wrapper;
 use super::{
-    Analysis, Command, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word,
+    Analysis, Command, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word, base_name,
     moves::Move,
     parse::{Context, read},
     variables::{self, assigned_name},
@@ -44,6 +44,12 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
     while next < out.commands.len() {
         let mut command = std::mem::take(&mut out.commands[next]);
         let unwrapped = unwrap_one(&mut command);
+        command.habits = command.find_habits();
+        if matches!(unwrapped, Ok(Runs::Known)) {
+            out.commands[next] = command;
+            next += 1;
+            continue;
+        }
         let text = command.text.clone();
         let stdin = command.stdin.clone();
         out.commands[next] = command;
@@ -127,6 +133,7 @@ fn run_text(
     }
     let n_before = out.commands.len();
     let repeated = out.commands[runner].repeated;
+    out.commands.reserve((script.len() / 16).min(MOST_RESERVED));
     let res = read(script, out, Context { depth, piped: false, parent, repeated });
     for command in &mut out.commands[n_before..] {
         command.depth = depth;
@@ -151,6 +158,9 @@ enum Runs {
     /// reason where it may run others too.
     Commands(Vec<Vec<Word>>, Option<&'static str>),
 }
+
+/// Most commands for which a text has room made before it is read: a line of 1 KiB.
+const MOST_RESERVED: usize = 64;
 
 const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
 const UNKNOWN_WORD: &str = "which command is run depends on a word that is known only when it runs";
@@ -184,7 +194,7 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
             command.levels.push(Level { start, needs_rule: true });
             return Err(UNKNOWN_NAME);
         };
-        let name = program.rsplit('/').next().unwrap_or(program);
+        let name = base_name(program);
         let trusted_name = is_installed(program);
         let words = command.words_from(start);
         let runs = match name {

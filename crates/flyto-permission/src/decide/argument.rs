@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
     fn search_mentions(&self, text: &str, search: &mut Search<'a>) {
         let has_blank = text.contains(|it: char| it.is_ascii_whitespace());
         for name in bash::tokens(text) {
-            let base = name.rsplit('/').next().unwrap_or(name);
+            let base = bash::base_name(name);
             let behind_letter = bash::behind_letter(base).filter(|_| has_blank);
             for name in [Some(name), Some(base), behind_letter].into_iter().flatten() {
                 if !self.index.narrows_program(name) {
@@ -155,7 +155,7 @@ impl<'a> Judge<'a> {
                         self.search_words(name, rest, command.more_from.is_some(), search);
                         // What stands next to the words behind it: `erm` in `1{erm x`.
                         let last = bash::tokens(name).last().unwrap_or(name);
-                        let base = last.rsplit('/').next().unwrap_or(last);
+                        let base = bash::base_name(last);
                         if let Some(name) = bash::behind_letter(base).filter(|_| !rest.is_empty()) {
                             self.search_words(name, rest, command.more_from.is_some(), search);
                         }
@@ -179,8 +179,9 @@ impl<'a> Judge<'a> {
         has_more: bool,
         search: &mut Search<'a>,
     ) {
-        let base = name.rsplit('/').next().unwrap_or(name);
-        if ![name, base].iter().any(|it| self.index.narrows_program(it)) {
+        let base = bash::base_name(name);
+        let narrows = |it: &str| self.index.narrows_program(it);
+        if !narrows(name) && (name == base || !narrows(base)) {
             return;
         }
         let mut found = Found::default();

@@ -252,10 +252,8 @@ impl<'a> Judge<'a> {
     /// A rule that may match once all words are known asks.
     fn narrow_command(&mut self, command: &Command) -> Vec<(usize, Matched<'a>)> {
         let index = self.index;
-        let mut starts: Vec<usize> = command.levels.iter().map(|it| it.start).collect();
-        if command.n_assignments > 0 {
-            starts.insert(0, 0);
-        }
+        let of_whole = (command.n_assignments > 0).then_some(0);
+        let starts = of_whole.into_iter().chain(command.levels.iter().map(|it| it.start));
         let mut res = Vec::new();
         let mut n_steps = MAX_STEPS;
         for start in starts {
@@ -297,13 +295,15 @@ impl<'a> Judge<'a> {
         n_steps: &mut usize,
         found: &mut Found<'a>,
     ) {
-        let base = name.rsplit('/').next().unwrap_or(name);
+        let base = bash::base_name(name);
         if base != name {
             let words = std::iter::once(Some(base)).chain(rest.iter().map(known));
             found.add(&self.index.by_words(words, has_more));
         }
         let rest = rest.iter().map(argument);
-        found.add(&self.index.by_spread_words(&[name, base], rest, has_more, n_steps));
+        let names = [name, base];
+        let names = if base == name { &names[..1] } else { &names };
+        found.add(&self.index.by_spread_words(names, rest, has_more, n_steps));
     }
 
     /// Files that a redirection reads are compared with rules that narrow; those

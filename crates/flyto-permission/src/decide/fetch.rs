@@ -39,7 +39,10 @@ impl Judge<'_> {
         if !self.index.narrows().hosts {
             return;
         }
-        let mut starts = text.match_indices("://").map(|(at, sign)| at + sign.len()).peekable();
+        // Most words have no colon, and need no search for a scheme.
+        let addressed = if text.bytes().any(|it| it == b':') { text } else { "" };
+        let starts = addressed.match_indices("://").map(|(at, sign)| at + sign.len());
+        let mut starts = starts.peekable();
         if starts.peek().is_none() {
             let value = text.split_once('=').map(|(_, value)| value);
             for text in [Some(text), value].into_iter().flatten() {

@@ -18,8 +18,8 @@ use crate::glob::{Anchor, Glob};
 #[derive(Debug, Default)]
 pub(crate) struct PathIndex {
     patterns: Vec<PathRule>,
-    /// By anchor and the parts before the first wildcard.
-    by_base: HashMap<Anchor, HashMap<String, Vec<usize>>>,
+    /// By whether they are for writing, by anchor, and by the parts before the first wildcard.
+    by_base: [HashMap<Anchor, HashMap<String, Vec<usize>>>; 2],
     /// Patterns that are one plain name, found anywhere.
     by_name: HashMap<String, Vec<usize>>,
     /// Those that start with a wildcard anywhere.
@@ -58,7 +58,7 @@ impl PathIndex {
             (_, Some(name)) => self.by_name.entry(name.to_owned()).or_default().push(at),
             (Anchor::Anywhere, None) => self.others.push(at),
             (anchor, None) => {
-                let of_anchor = self.by_base.entry(anchor).or_default();
+                let of_anchor = self.by_base[usize::from(writes)].entry(anchor).or_default();
                 of_anchor.entry(glob.base()).or_default().push(at);
             }
         }
@@ -125,7 +125,7 @@ impl PathIndex {
         let relative = roots.chain(anchors.working_dir).map(|it| (Anchor::Relative, it));
         let home = anchors.home.map(|it| (Anchor::Home, it));
         for (anchor, dir) in [(Anchor::Root, "/")].into_iter().chain(home).chain(relative) {
-            let Some(of_anchor) = self.by_base.get(&anchor) else { continue };
+            let Some(of_anchor) = self.by_base[usize::from(writes)].get(&anchor) else { continue };
             let Some(below) = below(path, dir) else { continue };
             let parts: Vec<&str> = below.split('/').filter(|it| !it.is_empty()).collect();
             let ends = below.match_indices('/').map(|(at, _)| at).chain([below.len()]);

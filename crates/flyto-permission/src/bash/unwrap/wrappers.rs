@@ -6,6 +6,8 @@
 //! allows nothing. A wrapper that is missing here is a program like any other: a
 //! rule that denies what it runs is asked, by the words of the command.
 
+use std::sync::LazyLock;
+
 use super::super::{Word, moves::Move};
 
 /// A program that runs another.
@@ -197,7 +199,15 @@ pub(super) fn named(name: &str, words: &[Word]) -> Option<&'static Wrapper> {
     if asks_only || moves_only {
         return None;
     }
-    WRAPPERS.iter().find(|it| it.names.contains(&name))
+    // Nearly every command is none of them.
+    static BY_NAME: LazyLock<Vec<(&str, &Wrapper)>> = LazyLock::new(|| {
+        let names = |it: &'static Wrapper| it.names.iter().map(move |name| (*name, it));
+        let mut res: Vec<_> = WRAPPERS.iter().flat_map(names).collect();
+        res.sort_by_key(|it| it.0);
+        res
+    });
+    let at = BY_NAME.binary_search_by_key(&name, |it| it.0).ok()?;
+    Some(BY_NAME[at].1)
 }
 
 /// What the options of a wrapper came to.
@@ -316,5 +326,21 @@ impl Wrapper {
             return Err(UNREAD);
         }
         Ok(res)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_has_one_wrapper() {
+        let names: Vec<_> = WRAPPERS.iter().flat_map(|it| it.names).collect();
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "{name}");
+            let found = named(name, &[Word::default(), Word::default()]).expect("it is listed");
+            assert!(found.names.contains(name));
+        }
+        assert!(named("git", &[]).is_none());
     }
 }
