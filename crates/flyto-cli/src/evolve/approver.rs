@@ -11,7 +11,7 @@ use flyto_execenv::Environment;
 use super::editor::Editor;
 use super::person;
 use crate::screen::{Screen, forget_typed, read_line};
-use crate::words::tame;
+use crate::words::{one_line, tame};
 
 /// Where a question is shown.
 pub(crate) trait Prompt: fmt::Debug + Send + Sync {
@@ -136,6 +136,11 @@ impl Approver for Named {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
         let found = review.id();
         if found != self.id {
+            let changed: Vec<_> = review.changed_tools.iter().map(|it| one_line(it)).collect();
+            let why = match changed.as_slice() {
+                [] => "its text or a tool that it calls changed".to_owned(),
+                tools => format!("tools that it calls changed ({})", tools.join(", ")),
+            };
             let tools: Vec<String> = review
                 .tools
                 .iter()
@@ -146,7 +151,7 @@ impl Approver for Named {
                 false => format!(": it calls {} now", tools.join(", ")),
             };
             return Err(ApproverError::new(format!(
-                "what waits is {found:?}, not {:?}, since its text or a tool that it calls changed{calls}",
+                "what waits is {found:?}, not {:?}, since {why}{calls}",
                 self.id
             )));
         }

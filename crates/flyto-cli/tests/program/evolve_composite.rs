@@ -156,3 +156,32 @@ fn a_composite_whose_step_is_gone_says_so_and_no_more() {
     let stderr = ran.stderr();
     assert!(stderr.contains("undo_it") && !stderr.contains("--sandbox"), "{}", ran.shown());
 }
+
+#[test]
+fn a_composite_that_waits_is_not_approved_with_other_tools() {
+    let place = place();
+    let steps = json!({"steps": [{"id": "a", "tool": "do_it", "with": {"text": "a"}}]});
+    let def = json!({"name": "one", "description": "Does one thing.", "execution_type": "composite", "composite": steps});
+    let id = place.staged(&def.to_string(), &[]);
+    let shown = place.evolve(&["show", &id]).stdout();
+    assert!(shown.contains("calls do_it, sha256 ") && !shown.contains("changed since"), "{shown}");
+    // Another text for the step, meanwhile.
+    let next = crate::evolve::definition("do_it", "echo \"done $TOOL_INPUT_TEXT\" >>log\n");
+    place.approved(&next, &["--base", "1", "--distinct-because", "a test"]);
+    let shown = place.evolve(&["show", &id]).stdout();
+    assert!(shown.contains(", changed since it was proposed"), "{shown}");
+    let ran = place.evolve(&["approve", "--yes", &id]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let stderr = ran.stderr();
+    assert!(stderr.contains("tools that it calls changed (do_it)"), "{stderr}");
+    assert!(stderr.contains("propose it again"), "{stderr}");
+    // Nothing was saved, and it waits still.
+    assert_eq!(place.evolving(&["call", "one"]).run().code, Some(4));
+    assert_eq!(place.told(&["list"])["pending"][0]["id"], id);
+    // Proposed again, it has an id that holds for the tool as it is now.
+    let again = place.staged(&def.to_string(), &[]);
+    assert_ne!(again, id);
+    place.told(&["approve", "--yes", &again]);
+    assert_eq!(place.evolving(&["call", "one"]).run().code, Some(0));
+    assert_eq!(std::fs::read_to_string(place.path().join("log")).unwrap(), "done a\n");
+}

@@ -46,7 +46,7 @@ impl Catalog {
 }
 
 /// The names whose hashes differ, or that only one of both has.
-pub(super) fn changed(approved: &ToolHashes, now: &ToolHashes) -> Vec<String> {
+pub(crate) fn changed(approved: &ToolHashes, now: &ToolHashes) -> Vec<String> {
     let gone = approved.keys().filter(|it| !now.contains_key(*it));
     let other = now.iter().filter(|it| approved.get(it.0) != Some(it.1)).map(|it| it.0);
     let mut res: Vec<String> = gone.chain(other).cloned().collect();

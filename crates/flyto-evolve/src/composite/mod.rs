@@ -31,7 +31,7 @@ mod value;
 use std::time::Duration;
 
 pub use approved::NeedsReview;
-pub(crate) use approved::ToolHashes;
+pub(crate) use approved::{ToolHashes, changed};
 pub use check::StepFault;
 pub(crate) use check::{Catalog, check};
 use condition::Condition;

@@ -211,6 +211,7 @@ impl ToolBuilder {
             distinct_because: proposal.distinct_because.clone(),
             imported_from,
             is_of_person: proposal.source == ProposalSource::Person,
+            tools: checked.tools,
         };
         // A file waits where it is, and so does a version.
         if !matches!(proposal.source, ProposalSource::File | ProposalSource::Again) {

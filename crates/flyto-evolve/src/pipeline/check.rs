@@ -26,8 +26,9 @@ use super::{
 };
 use crate::{
     Body, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding, Store,
-    StoreError, ToolDefinition, Version, codes, composite::ToolHashes, diff, hidden_characters,
-    parse, parse_proposal,
+    StoreError, ToolDefinition, Version, codes,
+    composite::{ToolHashes, changed},
+    diff, hidden_characters, parse, parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -138,6 +139,7 @@ impl ToolBuilder {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,
         };
+        let before = proposal.tools_before.as_ref();
         Review {
             name: definition.name.clone(),
             from: last.as_ref().map(|it| it.number),
@@ -152,6 +154,7 @@ impl ToolBuilder {
             facts: Facts::of(definition),
             secrets: secrets.clone(),
             notes: notes.clone(),
+            changed_tools: before.map(|it| changed(it, tools)).unwrap_or_default(),
             tools: tools.clone(),
             similar: similar.clone(),
             examples: examples.clone(),

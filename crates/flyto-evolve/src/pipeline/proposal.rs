@@ -1,5 +1,7 @@
 //! What is proposed, and what came of it.
 
+use std::collections::BTreeMap;
+
 use crate::{DefinitionHash, ToolDefinition, Version};
 
 /// A definition that is to become a tool.
@@ -31,6 +33,8 @@ pub struct Proposal {
     pub place: String,
     /// The edit of a person that it takes the place of, where it is a [file](ProposalSource::File).
     pub(crate) replaces_edit: Option<DefinitionHash>,
+    /// The run-time tools that its steps called when it began to wait; `None` where it did not wait, or called none.
+    pub(crate) tools_before: Option<BTreeMap<String, DefinitionHash>>,
 }
 
 /// Where a proposal comes from.
@@ -64,6 +68,7 @@ impl Proposal {
             source: ProposalSource::Agent,
             place: "proposal".to_owned(),
             replaces_edit: None,
+            tools_before: None,
         }
     }
 

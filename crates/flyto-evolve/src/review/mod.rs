@@ -79,6 +79,8 @@ pub struct Review {
     /// The run-time tools that the steps of a composite call, with the hashes of their texts. The approval holds for these:
     /// when one of them changes, the composite [needs review](crate::NeedsReview).
     pub tools: BTreeMap<String, DefinitionHash>,
+    /// Those of them that are others than when the proposal began to wait for an answer.
+    pub changed_tools: Vec<String>,
     /// Tools that are like it.
     pub similar: Vec<String>,
     /// How the examples went.

@@ -68,7 +68,9 @@ impl fmt::Display for Review {
             writeln!(f, "note: {}", one_line(it))?;
         }
         for (tool, hash) in &self.tools {
-            writeln!(f, "calls {}, sha256 {}", one_line(tool), hash.short())?;
+            let is_changed = self.changed_tools.contains(tool);
+            let changed = if is_changed { ", changed since it was proposed" } else { "" };
+            writeln!(f, "calls {}, sha256 {}{changed}", one_line(tool), hash.short())?;
         }
         if !self.similar.is_empty() {
             writeln!(f, "like it: {}", one_line(&self.similar.join(", ")))?;

@@ -2,6 +2,8 @@
 //!
 //! Each is one small file that is written anew under another name and then renamed, with the lock held.
 
+use std::collections::BTreeMap;
+
 use flyto_security::Fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -61,6 +63,9 @@ pub struct Pending {
     /// Whether a person proposed it.
     #[serde(default)]
     pub is_of_person: bool,
+    /// The run-time tools that the steps of a composite called when it was proposed, with the hashes of their texts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, DefinitionHash>,
 }
 
 /// A finding of which a person said that it is no secret.
@@ -88,6 +93,7 @@ impl Pending {
     pub fn proposal(&self) -> Proposal {
         let mut res = Proposal::new(&self.definition, &self.proposed_by);
         res.base = self.base;
+        res.tools_before = Some(self.tools.clone()).filter(|it| !it.is_empty());
         res.distinct_because.clone_from(&self.distinct_because);
         match &self.imported_from {
             Some(from) => res.source = ProposalSource::Imported { from: from.clone() },

@@ -221,10 +221,19 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     // One that was denied waits no longer, and a store that failed says nothing about the proposal.
     let is_kept = matches!(&waiting, Waiting::Proposal(_))
         && matches!(&applied, Err(it) if !matches!(it, Refusal::Denied { .. } | Refusal::Store(_)));
+    // The answer names a text with tools as they were shown.
+    let is_other = args.yes && matches!(&applied, Err(Refusal::NotApproved { .. }));
     told(applied, "propose", session).map_err(|stop| match is_kept {
         true => {
             let deny = command_line(["flyto", "evolve", "deny", waiting.id()]);
-            stop.with_help(format!("it waits still; `{deny}` removes it"))
+            stop.with_help(match &waiting {
+                Waiting::Proposal(id) if is_other => format!(
+                    "read it by `flyto evolve show {}` and propose it again, which gives it an id for these tools; `{deny}` \
+                     removes this one",
+                    one_line(id)
+                ),
+                _ => format!("it waits still; `{deny}` removes it"),
+            })
         }
         false => stop,
     })
