@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::{Place, Ran};
+use crate::serve::running::{TREE, fifo, lines, survivors, watched};
 
 /// Appends a line to the file `log`, and fails for `c`.
 const STEP: &str = "echo \"do $TOOL_INPUT_TEXT\" >>log; [ \"$TOOL_INPUT_TEXT\" != c ]\n";
@@ -184,4 +185,48 @@ fn a_composite_that_waits_is_not_approved_with_other_tools() {
     place.told(&["approve", "--yes", &again]);
     assert_eq!(place.evolving(&["call", "one"]).run().code, Some(0));
     assert_eq!(std::fs::read_to_string(place.path().join("log")).unwrap(), "done a\n");
+}
+
+#[test]
+fn a_composite_at_the_callers_deadline_ends_its_program_and_tells_what_was_done() {
+    let place = place();
+    place.plugin("p", &[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let config = json!({
+        "plugins": {"enabled": true, "plugin_dirs": [place.path().join("plugins")]},
+        "permissions": {"allow": ["do_it", "undo_it", "p:tree"]},
+    });
+    place.write("home/.config/flyto/config.json", &config.to_string());
+    let step = |id: &str, after: &[&str]| json!({"id": id, "tool": "do_it", "with": {"text": id}, "after": after});
+    let steps =
+        json!([step("a", &[]), {"id": "b", "tool": "p:tree", "after": ["a"]}, step("d", &["b"])]);
+    let def = json!({"name": "late", "description": "Waits for ever.", "execution_type": "composite", "composite": {"steps": steps}});
+    approve(&place, &def.to_string());
+
+    let child = place.evolving(&["call", "late", "--timeout", "5", "--format", "json"]).start();
+    let tree = watched(&lines(&ids, 3));
+    let ran = Ran::new(child.wait_with_output().unwrap(), &place);
+    assert_eq!(survivors(&tree), 0);
+    assert_eq!(ran.code, Some(6), "{}", ran.shown());
+    let document = ran.json();
+    let steps = document["data"]["steps"].as_array().unwrap().iter();
+    let steps: Vec<_> = steps.map(|it| (&it["id"], &it["status"])).collect();
+    let step = |id: &str, status: &str| (json!(id), json!(status));
+    let expected = [step("a", "done"), step("b", "failed"), step("d", "not_run")];
+    assert_eq!(steps, expected.iter().map(|it| (&it.0, &it.1)).collect::<Vec<_>>());
+    assert_eq!(std::fs::read_to_string(place.path().join("log")).unwrap(), "do a\n");
+
+    // The call of the program is recorded within that of the composite, with its end.
+    let log = place.flyto(&["audit", "export"]).run().stdout();
+    let records: Vec<Value> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let of = |tool: &str| {
+        let begin = records.iter().find(|it| it["body"]["tool"] == tool).unwrap();
+        let end = records.iter().find(|it| it["id"] == begin["id"] && it["event"] == "end");
+        (begin, &end.unwrap()["body"])
+    };
+    let ((whole, whole_end), (program, program_end)) = (of("late"), of("p:tree"));
+    assert_eq!(program["body"]["parent"], whole["id"]);
+    assert_eq!(program_end["failure"]["kind"], "timed_out");
+    assert_eq!((&program_end["confirmed"], &program_end["leaked"]), (&json!(true), &json!(0)));
+    assert_eq!(whole_end["failure"], json!({"kind": "timed_out", "after_seconds": 5.0}));
 }

@@ -42,7 +42,7 @@ pub(crate) fn survivors(processes: &[OwnedFd]) -> usize {
 
 /// A tool whose tree has three processes, two of which ignore SIGTERM and one of which left the group. Each writes its
 /// id to the pipe `ids`.
-pub(super) const TREE: &str = "trap '' TERM; echo $$ >ids; \
+pub(crate) const TREE: &str = "trap '' TERM; echo $$ >ids; \
     sh -c 'trap \"\" TERM; echo $$ >ids; while :; do sleep 1000; done' & \
     setsid sh -c 'echo $$ >ids; exec sleep 1000' & wait; wait";
 
