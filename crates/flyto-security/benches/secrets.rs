@@ -245,6 +245,7 @@ fn hostile() -> Vec<(String, Vec<u8>)> {
         "token=\"",
         " -u a:b",
         "curl -u ",
+        "curl -su a:b1x2y3 ",
         "QUFBQUFBQUFBQUFBQUFB",
         "4141414141414141",
         "rev ghp_0123456789abcdefghij ",

@@ -161,6 +161,8 @@ pub(crate) enum Cue {
     Key,
     /// An option of a program that takes `user:password`, or a password.
     Option,
+    /// A program whose options are read one by one, as their letters stand in one word: `-su user:password`.
+    Client,
     /// `--password-stdin` and the like, whose secret stands before it.
     Stdin,
     /// Something that turns text round.
@@ -196,6 +198,12 @@ const CUES: &[(&str, Cue)] = &[
     (" -p", Cue::Option),
     (" --user", Cue::Option),
     (" --proxy-user", Cue::Option),
+    // As an element of an array of JSON.
+    ("\"-u", Cue::Option),
+    ("\"-p", Cue::Option),
+    ("\"--user", Cue::Option),
+    ("\"--proxy-user", Cue::Option),
+    ("curl", Cue::Client),
     ("password-stdin", Cue::Stdin),
     ("token-stdin", Cue::Stdin),
     ("--with-token", Cue::Stdin),

@@ -207,6 +207,43 @@ fn references_and_placeholders_are_no_secrets() {
 }
 
 #[test]
+fn passwords_of_commands_are_found() {
+    let secret = ["S3cret", "Passw0rd"].concat();
+    for text in [
+        format!("mysql -u root -p{secret} db"),
+        format!("mysql --password={secret} db"),
+        format!("sshpass -p {secret} ssh host"),
+        format!("curl -u admin:{secret} https://a.org"),
+        format!("curl --user=admin:{secret} https://a.org"),
+        // Behind letters of other options, and for a proxy.
+        format!("curl -fsSLu admin:{secret} https://a.org"),
+        format!("/usr/bin/curl -sU admin:{secret} https://a.org"),
+        format!("curl -U admin:{secret} https://a.org"),
+        // As a call has it in JSON.
+        format!(r#"{{"command":"curl --user \"admin:{secret}\" https://a.org"}}"#),
+        format!(r#"{{"argv":["mysql","-p{secret}","db"]}}"#),
+        format!(r#"["curl", "-u", "admin:{secret}"]"#),
+        format!(r#"["curl","-su","admin:{secret}"]"#),
+    ] {
+        let found = guard().scan("t", text.as_bytes()).unwrap();
+        let spans: Vec<_> = found.iter().map(|it| &text[it.span.clone()]).collect();
+        assert_eq!(spans, [secret.as_str()], "{text}");
+    }
+    for text in [
+        "curl -su admin https://a.org".to_owned(),
+        "curl -su \"$USER:$PASS\" https://a.org".to_owned(),
+        // The letter is the value of another option.
+        format!("curl -ou admin:{secret}"),
+        format!("tar -su admin:{secret}"),
+        r#"["docker","run","-p","8080:8080","mysql"]"#.to_owned(),
+        // The program is in another member.
+        format!(r#"{{"args":["-u","admin:{secret}"],"command":"curl"}}"#),
+    ] {
+        assert_eq!(scan(&text), [], "{text}");
+    }
+}
+
+#[test]
 fn digests_and_paths_are_no_tokens() {
     let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     for text in [

@@ -90,19 +90,28 @@ impl Scan<'_> {
     /// [`MAX_COMMAND_BYTES`].
     pub(super) fn option(&mut self, piece: &Piece<'_>, at: Range<usize>) {
         let text = piece.text;
+        // Behind the blank, or the quote of an array of JSON.
+        let literal = &text[at.start + 1..at.end];
+        let takes_pair = !literal.eq_ignore_ascii_case(b"-p");
+        // Before the text in front of it, as most options have no pair behind them.
+        let Some(span) = word_at(text, value_at(text, at.end)) else { return };
+        let span = if takes_pair {
+            let Some(colon) = memchr::memchr(b':', &text[span.clone()]) else { return };
+            span.start + colon + 1..span.end
+        } else {
+            span
+        };
         let from = at.start.saturating_sub(MAX_COMMAND_BYTES);
         let command = last_command(&text[from..at.start]);
-        let literal = &text[at.clone()];
-        let takes_pair = !literal.eq_ignore_ascii_case(b" -p");
         let has = |names: &[&str]| names.iter().any(|it| has_word(command, it.as_bytes()));
-        let (rule, label): (&str, &str) = if takes_pair {
-            // `--user` and `-u` of other programs take a name alone.
-            if literal == b" -U" || !has(&["curl", "http", "https", "wget", "xh"]) {
+        if takes_pair {
+            // `--user` and `-u` of other programs take a name alone, and `-U` is an option of curl.
+            let is_proxy = literal == b"-U";
+            if !(has(&["curl"]) || (!is_proxy && has(&["http", "https", "wget", "xh"]))) {
                 return;
             }
-            ("command-password", "password of a command")
         } else {
-            if literal == b" -P"
+            if literal == b"-P"
                 || !has(&[
                     "sshpass",
                     "login",
@@ -117,19 +126,47 @@ impl Scan<'_> {
             {
                 return;
             }
-            ("command-password", "password of a command")
-        };
-        let mut value = at.end;
-        while text.get(value).is_some_and(|it| matches!(it, b' ' | b'=')) && value < at.end + 4 {
-            value += 1;
         }
-        let Some(span) = word_at(text, value) else { return };
-        let span = if takes_pair {
-            let Some(colon) = memchr::memchr(b':', &text[span.clone()]) else { return };
-            span.start + colon + 1..span.end
-        } else {
-            span
-        };
+        let tier = if takes_pair || has(&["sshpass", "login"]) { Tier::Block } else { Tier::Ask };
+        self.password(piece, span, takes_pair, tier);
+    }
+
+    /// `-su user:password` of curl: other letters before that of the option.
+    ///
+    /// `at` is that of the name of the program, and what is before `seen` was looked at with an earlier one; returns up to
+    /// where that is so now. The letters before the option are those that take no value (curl(1)), else `u` is the value of one.
+    pub(super) fn letters(&mut self, piece: &Piece<'_>, at: Range<usize>, seen: usize) -> usize {
+        const WITHOUT_VALUE: &[u8] = b"#:01346BGIJLMNORSVafgijklnpqsv";
+        let text = piece.text;
+        if !text.get(at.end).is_some_and(|it| matches!(it, b' ' | b'"')) {
+            return seen;
+        }
+        let to = text.len().min(at.end + MAX_COMMAND_BYTES);
+        let is_end = |it: &u8| matches!(it, b'\n' | b';' | b'|' | b'&');
+        let end = text[at.end..to].iter().position(is_end).map_or(to, |it| at.end + it);
+        let mut from = at.end.max(seen);
+        while let Some(dash) = text.get(from..end).and_then(|it| memchr::memchr(b'-', it)) {
+            let start = from + dash + 1;
+            from = start;
+            if !matches!(text[start - 2], b' ' | b'"') {
+                continue;
+            }
+            let word = &text[start..end];
+            let n = word.iter().take_while(|it| WITHOUT_VALUE.contains(it)).count();
+            // With no letter before it, the option is found by itself.
+            if n == 0 || !matches!(word.get(n), Some(b'u' | b'U')) {
+                continue;
+            }
+            let Some(span) = word_at(text, value_at(text, start + n + 1)) else { continue };
+            let Some(colon) = memchr::memchr(b':', &text[span.clone()]) else { continue };
+            self.password(piece, span.start + colon + 1..span.end, true, Tier::Block);
+        }
+        end.max(seen)
+    }
+
+    /// The password that a program was given, where it is one.
+    fn password(&mut self, piece: &Piece<'_>, span: Range<usize>, is_of_pair: bool, tier: Tier) {
+        let text = piece.text;
         let password = &text[span.clone()];
         if password.len() < 4
             || is_reference(password)
@@ -139,11 +176,10 @@ impl Scan<'_> {
             return;
         }
         // An option of another kind, such as `-P` of a port or `-p 80:80`.
-        if password.starts_with(b"-") || (!takes_pair && Make::of(password).letters() == 0) {
+        if password.starts_with(b"-") || (!is_of_pair && Make::of(password).letters() == 0) {
             return;
         }
-        let tier = if takes_pair || has(&["sshpass", "login"]) { Tier::Block } else { Tier::Ask };
-        let label = Cow::Borrowed(label);
+        let (rule, label) = ("command-password", Cow::Borrowed("password of a command"));
         self.add(piece, Finding { rule, label, tier, variable: None, secret: span });
     }
 
@@ -248,15 +284,32 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
     })
 }
 
+/// Where the value of an option begins whose letter or name ends at `at`: behind blanks or `=`, or in the next element of an
+/// array of JSON.
+fn value_at(text: &[u8], at: usize) -> usize {
+    /// Signs between an option and its value, at most.
+    const MAX_SIGNS: usize = 4;
+    let rest = &text[at..text.len().min(at + MAX_SIGNS)];
+    if let Some(behind) = rest.strip_prefix(b"\",") {
+        // The quote that begins the next element is that of a word.
+        return at + 2 + behind.iter().take_while(|it| **it == b' ').count();
+    }
+    at + rest.iter().take_while(|it| matches!(it, b' ' | b'=')).count()
+}
+
 /// The word of a shell at `at`, without its quotes; at most 400 bytes.
 ///
 /// `None` where it is empty. A backslash ends one without quotes.
 fn word_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     let quote = *text.get(at)?;
+    // Within a text of JSON a quote stands behind a backslash.
+    let is_escaped = quote == b'\\' && text.get(at + 1) == Some(&b'"');
     let (start, is_quoted) = match quote {
         b'"' | b'\'' => (at + 1, true),
+        _ if is_escaped => (at + 2, true),
         _ => (at, false),
     };
+    let quote = if is_escaped { b'\\' } else { quote };
     let rest = &text[start..text.len().min(start + MAX_COMMAND_BYTES)];
     let is_end = |it: &u8| match is_quoted {
         true => *it == quote || *it == b'\n',

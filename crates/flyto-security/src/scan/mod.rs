@@ -171,7 +171,7 @@ impl<'g> Scan<'g> {
     fn cues(&mut self, piece: &Piece<'_>) -> Verbs {
         let mut res = Verbs { reverses: false, prints: false };
         // What is before these offsets was seen with an earlier word.
-        let (mut names_end, mut keys_end) = (0, 0);
+        let (mut names_end, mut keys_end, mut letters_end) = (0, 0, 0);
         for (cue, at) in catalogue().cues(piece.text) {
             match cue {
                 Cue::Name if at.start >= names_end => names_end = self.assignment(piece, at),
@@ -180,6 +180,7 @@ impl<'g> Scan<'g> {
                 Cue::Scheme => self.scheme(piece, at),
                 Cue::Url => self.url(piece, at),
                 Cue::Option => self.option(piece, at),
+                Cue::Client => letters_end = self.letters(piece, at, letters_end),
                 Cue::Stdin => self.stdin(piece, at),
                 Cue::Reversal => res.reverses = true,
                 Cue::Command => res.reverses |= is_command(piece.text, at),
