@@ -45,6 +45,7 @@ mod system_secrets; // what a system keeps from all users but root
 // and values that are filled in.
 mod declared; // variables with such values
 mod expand; //   `${NAME}` in declared values
+mod words; //    arguments and variables that are too long
 
 // Backends, and the test of the contract.
 #[cfg(feature = "conformance")]
@@ -90,4 +91,5 @@ pub use crate::{
     spill::{SpillBounds, SpillDir},
     system_secrets::SYSTEM_SECRETS,
     traits::{BoxedReader, BoxedWriter, Control, Executor, MemoryMeter, Running, Target},
+    words::{WordsTooLong, variable_bytes},
 };

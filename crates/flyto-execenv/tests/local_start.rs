@@ -7,6 +7,8 @@ mod support;
 use std::{error::Error, ffi::OsString, fs, os::unix::ffi::OsStringExt, path::Path};
 
 use expect_test::expect;
+#[cfg(target_os = "linux")]
+use flyto_execenv::{ExecErrorKind, WordsTooLong};
 use flyto_execenv::{KillScope, Spec};
 use proptest::{collection, prelude::*};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -112,8 +114,32 @@ async fn each_reason_not_to_start_has_its_kind() {
         BadInterpreter: failed to start "DIR/cut-off": DIR/cut-off was built for another machine, or its loader is missing: Exec format error (os error 8)
         BadWorkingDir: failed to start "DIR/good/tool": its working directory is DIR/nothing: No such file or directory (os error 2)
         BadWorkingDir: failed to start "DIR/good/tool": its working directory is DIR/plain/tool: Not a directory (os error 20)
-        TooLong: failed to start "DIR/good/tool": Argument list too long (os error 7)
+        TooLong: failed to start "DIR/good/tool": argument 1 has 262144 bytes, and 131071 are the most; hand it over in a file
     "#]].assert_eq(&refusals);
+}
+
+/// What is told before a start is what the kernel does, but for the few bytes that it adds.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_bound_of_all_words_is_that_of_the_system() {
+    let env = env();
+    let max_bytes = flyto_execenv::local::max_words_bytes().expect("Linux has one");
+    let spec = |n_bytes: u64| {
+        // A word of 1,000 bytes, NUL and pointer takes 1,009.
+        let n_words = usize::try_from(n_bytes / 1009).expect("it is small");
+        let half = |it: usize| (0..it).map(|_| "x".repeat(1000));
+        let variables = (0..n_words / 2).map(|it| (format!("V{it:05}"), "x".repeat(993)));
+        Spec::new("/bin/true").args(half(n_words - n_words / 2)).env(variables.collect())
+    };
+    let (under, over) = (spec(max_bytes - 4096), spec(max_bytes + 4096));
+    env.preflight(under.clone()).await.expect("it fits");
+    assert!(env.run(under).await.expect("it fits").success());
+    let told = env.preflight(over.clone()).await.expect_err("it is too long");
+    let found = env.run(over).await.expect_err("it is too long");
+    assert_eq!((found.kind(), found.did_start()), (ExecErrorKind::TooLong, false));
+    let why = WordsTooLong::of(&found).expect("it is told");
+    assert!(matches!(why, WordsTooLong::Together { .. }), "{why}");
+    assert_eq!(WordsTooLong::of(&told), Some(why));
 }
 
 #[tokio::test]

@@ -86,7 +86,9 @@ async fn the_stage_that_failed_tells_the_kind() {
     );
     check(
         &refusal(sh("").arg("x".repeat(200_000))).await,
-        expect![[r#"TooLong: failed to start "/bin/sh": Argument list too long (os error 7)"#]],
+        expect![[
+            r#"TooLong: failed to start "/bin/sh": argument 3 has 200000 bytes, and 131071 are the most; hand it over in a file"#
+        ]],
     );
 }
 

@@ -91,7 +91,7 @@ pub use self::{
     installed::Installations,
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
-    resolve::{explain_start, preflight, resolve_program},
+    resolve::{explain_start, max_words_bytes, preflight, resolve_program},
     shipped::check_files,
     start_files::start_files,
     streams::{HostEnds, Streams},

@@ -19,7 +19,7 @@ use rustix::{
 };
 
 use super::system;
-use crate::{ExecError, ExecErrorKind, Filesystem, Isolation, Spec};
+use crate::{ExecError, ExecErrorKind, Filesystem, Isolation, Spec, WordsTooLong};
 
 /// The absolute path of the spec's program.
 ///
@@ -92,7 +92,13 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
         return closed_error(spec, program, &path);
     }
     let (kind, why) = match errno {
-        Some(Errno::TOOBIG) => (ExecErrorKind::TooLong, None),
+        Some(Errno::TOOBIG) => {
+            let res = start_error(spec, ExecErrorKind::TooLong);
+            return match words_too_long(spec, program) {
+                Some(why) => res.with_source(why),
+                None => res.with_source(err),
+            };
+        }
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::TXTBSY) => {
             (ExecErrorKind::Exhausted, None)
         }
@@ -122,8 +128,21 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     }
 }
 
+/// The most bytes that this system takes of arguments and variables together, with a NUL and a pointer for each: it follows
+/// the soft limit of the stack that this process has now. `None` where that is not known.
+///
+/// A program gets that limit from this process, unless its [`Limits`](crate::Limits) set another one.
+#[must_use]
+pub fn max_words_bytes() -> Option<u64> {
+    system::max_words_bytes()
+}
+
+fn words_too_long(spec: &Spec, program: &Path) -> Option<WordsTooLong> {
+    WordsTooLong::find(spec, program.as_os_str(), max_words_bytes()?)
+}
+
 /// What can be told before a start, and would keep the program from starting: a working directory, a
-/// program or an interpreter that is not there or may not be used.
+/// program or an interpreter that is not there or may not be used, arguments and variables that are too long.
 ///
 /// It is what [`Executor::preflight`](crate::Executor::preflight) tells for programs on this machine.
 ///
@@ -137,8 +156,11 @@ pub fn preflight(spec: &Spec) -> Result<(), ExecError> {
     };
     let program = resolve_program(spec)?;
     if is_usable_dir(&spec.working_dir) && is_good(&program) {
-        return match closed(&spec.isolation, &program) {
-            Some(path) => Err(closed_error(spec, &program, &path)),
+        if let Some(path) = closed(&spec.isolation, &program) {
+            return Err(closed_error(spec, &program, &path));
+        }
+        return match words_too_long(spec, &program) {
+            Some(why) => Err(start_error(spec, ExecErrorKind::TooLong).with_source(why)),
             None => Ok(()),
         };
     }
