@@ -36,6 +36,10 @@ pub struct Surroundings {
     pub current_dir: PathBuf,
     /// Where the user's files lie.
     pub places: Places,
+    /// The most bytes that the system takes of arguments and variables together, as
+    /// `flyto_execenv::local::max_words_bytes` tells; `None`, as at first, where that is not known. Only
+    /// [`validate_path`](crate::validate_path) reads it.
+    pub max_words_bytes: Option<u64>,
 }
 
 impl Surroundings {
@@ -43,7 +47,7 @@ impl Surroundings {
     #[must_use]
     pub fn new(env: Environment, current_dir: impl Into<PathBuf>) -> Self {
         let places = Places::from_env(&env);
-        Self { env, current_dir: current_dir.into(), places }
+        Self { env, current_dir: current_dir.into(), places, max_words_bytes: None }
     }
 
     /// The same process with other places for the user's files: in a test, or in a program that keeps its files apart

@@ -91,7 +91,8 @@ impl Validator<'_> {
         let env = &self.surroundings.env;
         let path = env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
         let options = LoadOptions::new().rules(plugin_rules::check).depth(Depth::Full);
-        options.path(path).env(env.clone())
+        let options = options.path(path).env(env.clone());
+        options.max_words_bytes(self.surroundings.max_words_bytes)
     }
 
     /// A directory that is neither a plugin nor holds one is an error of the code

@@ -6,6 +6,8 @@
 use std::{ffi::OsString, sync::Arc};
 
 use flyto_execenv::Environment;
+#[cfg(doc)]
+use flyto_execenv::MAX_VALUES_BYTES;
 
 use crate::rules::RuleCheck;
 
@@ -33,6 +35,9 @@ pub struct LoadOptions {
     /// What reads the rules of permission in a manifest; without it no plugin loads that has some, since
     /// a rule that is not read would not hold.
     pub rules: Option<RuleCheck>,
+    /// The most bytes that the system takes of arguments and variables together, as
+    /// `flyto_execenv::local::max_words_bytes` tells; without it, [`MAX_VALUES_BYTES`].
+    pub max_words_bytes: Option<u64>,
 }
 
 /// How closely a manifest is looked at.
@@ -47,8 +52,8 @@ pub enum Depth {
     Quick,
     /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
     ///
-    /// It also hashes each file that must have a digest, and a server without its variables is
-    /// an error rather than a warning. It may take long, since the size of these files has no
+    /// It also hashes each file that must have a digest, looks whether the variables of a tool are too long, and a server
+    /// without its variables is an error rather than a warning. It may take long, since the size of these files has no
     /// bound.
     Full,
 }
@@ -79,6 +84,13 @@ impl LoadOptions {
     #[must_use]
     pub fn rules(mut self, check: RuleCheck) -> Self {
         self.rules = Some(check);
+        self
+    }
+
+    /// Sets the most bytes of arguments and variables together; `None` where that is not known.
+    #[must_use]
+    pub fn max_words_bytes(mut self, max_bytes: Option<u64>) -> Self {
+        self.max_words_bytes = max_bytes;
         self
     }
 

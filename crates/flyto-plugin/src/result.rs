@@ -3,7 +3,7 @@
 //! The texts are part of the contract with models and hosts: the table at
 //! [`PluginTool`](crate::PluginTool) lists them.
 
-use flyto_execenv::{Ending, ExecError};
+use flyto_execenv::{Ending, ExecError, WordsTooLong};
 use flyto_program::{Ran, Text, chain};
 use flyto_tools::{Failure, ToolResult, json_value};
 
@@ -19,6 +19,19 @@ pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
         Unresolved::TooLong(_) => Failure::NotStarted,
     };
     ToolResult::failed(failure, text)
+}
+
+/// Whether a program did not start because its variables are too long.
+pub(crate) fn blames_variables(err: &ExecError) -> bool {
+    WordsTooLong::of(err).is_some_and(WordsTooLong::blames_variables)
+}
+
+/// The result of the tool `name` whose variables are too long for a start.
+///
+/// Nothing was started.
+pub(crate) fn variables_too_long(name: &str, err: &ExecError) -> ToolResult {
+    let text = format!("plugin tool {name:?}: {}", chain(err));
+    ToolResult::failed(Failure::NotStarted, text)
 }
 
 /// The result of the tool `name` whose program was started and lost sight of.

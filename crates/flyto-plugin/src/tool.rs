@@ -377,13 +377,17 @@ impl PluginTool {
     /// Whether the program did not start because of what the input says. Of a template, the values are among the
     /// arguments.
     fn blames_values(&self, err: &ExecError) -> bool {
-        err.kind() == ExecErrorKind::TooLong && self.def.form() == ToolForm::Template
+        err.kind() == ExecErrorKind::TooLong
+            && self.def.form() == ToolForm::Template
+            && !result::blames_variables(err)
     }
 
     /// The reason that nothing would be started.
     fn problem(&self, err: &ExecError) -> Problem {
         let kind = if self.blames_values(err) {
             ProblemKind::BadInput
+        } else if result::blames_variables(err) {
+            ProblemKind::Failed
         } else {
             ProblemKind::Error(tool_error_kind(err.kind()))
         };
@@ -428,6 +432,9 @@ impl PluginTool {
                     Failure::BadInput,
                     refused(&[Refusal::too_long(&err)]),
                 ));
+            }
+            Err(err) if result::blames_variables(&err) => {
+                return Ok(result::variables_too_long(&self.name, &err));
             }
             Err(err) => return Err(tool_error(self.exec_failed(), err)),
         };

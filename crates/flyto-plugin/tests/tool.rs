@@ -14,8 +14,8 @@ use flyto_execenv::{
 };
 use flyto_plugin::{PluginConfig, PluginContext, PluginTool, ToolDef, UndoDef, expand_home};
 use flyto_tools::{
-    CallContext, CancellationToken, DescribeContext, Failure, Input, Origin, OutputChunk, Progress,
-    Tool, ToolResult,
+    CallContext, CancellationToken, DescribeContext, Failure, Input, Origin, OutputChunk,
+    ProblemKind, Progress, Tool, ToolResult,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -295,6 +295,28 @@ async fn a_value_that_no_environment_holds_starts_nothing() {
         not started: "plugin tool \"p:t\": resolve env failed: value too long: A would have more than 131071 bytes"
     "#]],
     );
+}
+
+/// Each value is short enough, and all of them are more than any system takes: 6 MiB without what stands around each.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn variables_that_no_start_takes_together_are_named() {
+    let host = Host::new();
+    let mut def = sh("echo started");
+    for at in 0..60 {
+        let value = Template::parse(&"v".repeat(104_850)).expect("valid");
+        def.env.insert(format!("BIG_{at}"), value);
+    }
+    let tool = host.tool(def.clone());
+    let problems = tool.preflight(&Input::empty()).await;
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    assert_eq!(problem.kind, ProblemKind::Failed);
+    let res = host.call(def, "").await;
+    assert_eq!(res.failure, Some(Failure::NotStarted));
+    assert!(res.output.starts_with("plugin tool \"p:t\": failed to start \""), "{}", res.output);
+    for text in [&res.output, &problem.text] {
+        assert!(text.contains(" that the system takes together; shorten the variables"), "{text}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
+use flyto_execenv::local::max_words_bytes;
 use flyto_host::{Config, Surroundings, validate_path, validate_path_under};
 use serde::Serialize;
 
@@ -34,7 +35,8 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &Validate, session: &Session) -> Result<Exit, Stop> {
-    let surroundings = session.surroundings()?;
+    let mut surroundings = session.surroundings()?;
+    surroundings.max_words_bytes = max_words_bytes();
     let config = config(session, &surroundings)?;
     let mut checked = Vec::new();
     let mut findings = Findings::new();

@@ -39,6 +39,36 @@ fn a_profile_that_a_tool_asks_for_is_checked() {
     assert_eq!(place.flyto(&["validate", "asks", "--config", "none"]).run().code, Some(4));
 }
 
+/// Each value is short enough, and all of them are more than any system takes, by what stands around each.
+#[test]
+fn variables_that_no_start_takes_are_told_before_and_at_a_call() {
+    let place = Place::new();
+    let value = "v".repeat(104_850);
+    let env: Vec<_> = (0..60).map(|it| format!(r#""BIG_{it}": "{value}""#)).collect();
+    let tool = r#""name": "t", "description": "d", "command": "true""#;
+    let env = env.join(", ");
+    let manifest = format!(r#"{{"name": "p", "tools": [{{{tool}, "env": {{{env}}}}}]}}"#);
+    place.write("plugins/p/plugin.json", &manifest);
+    let told = place.flyto(&["validate", "plugins", "--format", "json"]).run();
+    assert_eq!(told.code, Some(0));
+    let finding = &told.json()["findings"][0];
+    assert_eq!([&finding["code"], &finding["severity"]], ["F0024", "warning"], "{finding}");
+    let message = finding["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("up to BIG_") && message.ends_with(" can be handed over"),
+        "{message}"
+    );
+    let called = place.flyto(&["--plugins", "plugins", "call", "p:t"]).run();
+    assert_eq!(called.code, Some(1));
+    let text = String::from_utf8(called.stdout.clone()).unwrap();
+    assert!(
+        text.contains("more than the ") && text.contains("; shorten the variables, "),
+        "{text}"
+    );
+    let dry = place.flyto(&["--plugins", "plugins", "call", "p:t", "--dry-run"]).run();
+    assert_eq!(dry.code, Some(1));
+}
+
 #[test]
 fn validate_points_at_mistakes() {
     let place = place();

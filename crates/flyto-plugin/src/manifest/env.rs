@@ -5,12 +5,16 @@
 //! read.
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::BAD_VALUE, quoted};
-use flyto_execenv::{Declared, Template, TemplateError};
+use flyto_execenv::{
+    Declared, Environment, MAX_VALUE_BYTES, MAX_VALUES_BYTES, Template, TemplateError, ValueError,
+    variable_bytes,
+};
 
 use super::{dialect::Dialect, field::check_system_text, literal::span_within, meant};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
+    options::{Depth, LoadOptions},
     place::{about_key, moved},
 };
 
@@ -159,6 +163,46 @@ impl Budget {
         self.left = left;
         Ok(())
     }
+}
+
+/// Tells of variables that no start takes, whatever else the program gets. Only an author who asks is told: for each call the
+/// values are made anew.
+pub(super) fn check_length(
+    reader: &mut ObjectReader<'_, '_>,
+    declared: &Declared,
+    options: &LoadOptions,
+) {
+    if options.depth != Depth::Full {
+        return;
+    }
+    let nothing = Environment::new();
+    let host = options.env.as_deref().unwrap_or(&nothing);
+    let max_bytes = options.max_words_bytes.unwrap_or(MAX_VALUES_BYTES as u64);
+    let mut n_bytes = 0;
+    for (name, template) in declared.iter() {
+        n_bytes += match template.expand(host) {
+            Ok(value) => variable_bytes(name.as_ref(), &value),
+            Err(ValueError::TooLong) => {
+                let what =
+                    format!("the value of {name} would have more than {MAX_VALUE_BYTES} bytes");
+                return warn_of_length(reader, what);
+            }
+            // Of a variable that is not set, and of the plugin's own directories, nothing is known.
+            Err(_) => 0,
+        };
+        if n_bytes > max_bytes {
+            let what = format!(
+                "up to {name}, the variables have {n_bytes} bytes with what stands around each, and at most {max_bytes} \
+                 can be handed over"
+            );
+            return warn_of_length(reader, what);
+        }
+    }
+}
+
+fn warn_of_length(reader: &mut ObjectReader<'_, '_>, what: String) {
+    let diag = reader.at("env").warning(BAD_VALUE, what).with_reason("each call of it fails");
+    reader.push(diag.with_help("hand large values over in a file of the plugin"));
 }
 
 /// Checks all of a variable but the references in its value.

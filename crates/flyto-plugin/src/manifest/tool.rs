@@ -86,6 +86,9 @@ pub(super) fn read(
     let schemas = schemas(&mut reader, form, place);
     let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
     let env = env::read(&mut reader);
+    if let Ok(declared) = &env {
+        env::check_length(&mut reader, declared, place.options);
+    }
     let sha256 = sha256(&mut reader, None);
     let sha256 = match binary {
         Some(binary) => sha256.and_then(|it| binary::digest(&mut reader, binary, it)),

@@ -7,6 +7,7 @@ mod anything;
 mod binary;
 mod claude;
 mod conformant;
+mod declared;
 mod families;
 mod forms;
 mod head;
