@@ -138,7 +138,7 @@ pub(super) fn read(
             )),
         );
     }
-    let program = template.program_name();
+    let program = template.program();
     if let Some(warning) = program.and_then(|it| program::check_installed(at, it, place)) {
         let span = reading.program_span();
         reader.push(moved(warning, at, span_within(at, span.start, span.end)));

@@ -112,8 +112,9 @@ pub(super) fn read(
             }
             // A path that is relative leads into the session's directory, which is not known here.
             Invocation::Template(template) => {
-                let known = |it: &String| !it.contains('/') || it.starts_with('/');
-                (Some(place.dir.to_owned()), env.as_ref().ok(), template.program().filter(known))
+                let known = |it: &&str| !it.contains('/') || it.starts_with('/');
+                let program = template.program().filter(known).map(str::to_owned);
+                (Some(place.dir.to_owned()), env.as_ref().ok(), program)
             }
             Invocation::Rpc { .. } => return Ok(digest),
         };

@@ -91,8 +91,7 @@ pub(super) fn fill(
     input: &Input,
 ) -> Result<Filled, Vec<Refusal>> {
     let Some(members) = input.value().as_object() else {
-        let why = "expected an object".to_owned();
-        return Err(vec![Refusal { pointer: String::new(), why, required: false }]);
+        return Err(vec![Refusal::of_command("expected an object".to_owned())]);
     };
     let mut refusals = Vec::new();
     let mut values = Vec::new();

@@ -263,10 +263,8 @@ fn arguments(
     words: &mut [&mut Word],
 ) -> Result<Option<usize>, Box<Fault>> {
     let Row { code, valued, operands, place, help, .. } = *row;
-    let refuse = |checker: &Checker<'_>, word: &Word| match word.value {
-        Some(_) => checker.refuse(word, &place.replace("{}", name), help),
-        None => Ok(()),
-    };
+    let place = place.replace("{}", name);
+    let refuse = |checker: &Checker<'_>, word: &Word| checker.refuse(word, &place, help);
     let text = checker.text;
     let is_shell = name.ends_with("sh");
     if operands == Script || operands == End && !is_shell {

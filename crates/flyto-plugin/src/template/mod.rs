@@ -51,7 +51,7 @@ pub(crate) use self::{
 /// let tool = ToolDef::template("log", "git -C {{path}} log", parameters)?;
 /// let Invocation::Template(template) = &tool.invocation else { panic!("it is one") };
 /// assert_eq!(template.parameters(), ["path"]);
-/// assert_eq!(template.program().as_deref(), Some("git"));
+/// assert_eq!(template.program(), Some("git"));
 /// assert!(!template.uses_shell());
 /// # Ok::<(), flyto_plugin::TemplateError>(())
 /// ```
@@ -122,12 +122,7 @@ impl Template {
 
     /// The program that is started; nothing where the shell decides.
     #[must_use]
-    pub fn program(&self) -> Option<String> {
-        self.program.clone()
-    }
-
-    /// The same as [`program`](Self::program), as a part of this.
-    pub(crate) fn program_name(&self) -> Option<&str> {
+    pub fn program(&self) -> Option<&str> {
         self.program.as_deref()
     }
 

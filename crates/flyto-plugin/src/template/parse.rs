@@ -10,7 +10,8 @@ use std::{collections::BTreeMap, ops::Range};
 use super::{
     checker::Checker,
     fault::Fault,
-    refused, rules,
+    refused::{self, Refused},
+    rules,
     words::{Parsed, Part, Placeholder, Quote, VARIABLE, Word},
 };
 
@@ -194,17 +195,12 @@ impl<'a> Parser<'a> {
 
     /// Refuses what a template has not, and what shells understand in different ways.
     fn refuse_operator(&self) -> Result<(), Box<Fault>> {
-        for text in ["&&", "||", ";", "|", "<<", "(("] {
-            let refused = match text {
-                "<<" => refused::HEREDOC,
-                "((" => refused::DOUBLE_PARENTHESIS,
-                _ => refused::OPERATOR,
-            };
-            if self.starts(text) {
-                return Err(refused.at(self.pos..self.pos + text.len(), text));
-            }
+        let operators = ["&&", "||", ";", "|"].map(|it| (it, refused::OPERATOR));
+        let others = [("<<", refused::HEREDOC), ("((", refused::DOUBLE_PARENTHESIS)];
+        match operators.iter().chain(&others).find(|it| self.starts(it.0)) {
+            Some((text, refused)) => Err(refused.at(self.pos..self.pos + text.len(), text)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// A backslash at the end of a line. In the middle of a word it would hide what the characters
@@ -311,16 +307,12 @@ impl<'a> Parser<'a> {
         self.literal = self.pos;
     }
 
-    /// A backslash. Outside of quotes the next character stands for itself. One in front of a
-    /// placeholder is a fault, as it would fall on the value.
+    /// A backslash. Outside of quotes the next character stands for itself.
     fn escape(&mut self, quote: Quote) -> Result<(), Box<Fault>> {
         if self.starts("\\\n") {
             return self.continuation();
         }
-        if let Some(found) = self.placeholder_at(self.pos + 1) {
-            let (span, plain) = (self.pos..found.span.end, format!("{{{{{}}}}}", found.name));
-            return Err(refused::BACKSLASH.instead(span, found.name, plain));
-        }
+        self.refuse_before_value(&refused::BACKSLASH)?;
         self.pos += 1;
         match self.peek() {
             Some(c) if quote == Quote::None || matches!(c, '$' | '`' | '"' | '\\') => {
@@ -330,6 +322,13 @@ impl<'a> Parser<'a> {
             _ => self.plain.push('\\'),
         }
         Ok(())
+    }
+
+    /// Refuses the character here where a placeholder follows: it would fall on the value.
+    fn refuse_before_value(&self, refused: &Refused) -> Result<(), Box<Fault>> {
+        let Some(found) = self.placeholder_at(self.pos + 1) else { return Ok(()) };
+        let plain = format!("{{{{{}}}}}", found.name);
+        Err(refused.instead(self.pos..found.span.end, found.name, plain))
     }
 
     /// Text in quotes. In single ones, a placeholder is the only thing with a meaning.
@@ -356,10 +355,7 @@ impl<'a> Parser<'a> {
     /// read.
     fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Box<Fault>> {
         let at = self.pos;
-        if let Some(found) = self.placeholder_at(at + 1) {
-            let (span, plain) = (at..found.span.end, format!("{{{{{}}}}}", found.name));
-            return Err(refused::DOLLAR.instead(span, found.name, plain));
-        }
+        self.refuse_before_value(&refused::DOLLAR)?;
         let part = match self.rest().as_bytes()[1..] {
             [b'(', b'(', ..] => Part::Expansion(self.calculation(quote)?),
             [b'(', ..] => {
