@@ -12,14 +12,14 @@ use super::{
 };
 
 /// Whatever watches directories: the system, or a test.
-pub(super) trait Eyes: fmt::Debug + Send {
+pub(super) trait DirWatcher: fmt::Debug + Send {
     /// Watches the entries of a directory, not those of directories in it.
     fn watch(&mut self, dir: &Path) -> Result<(), notify::Error>;
-    /// Ends that. A directory that is gone is none of its business any more.
+    /// Ends that. A directory that is gone is no error.
     fn unwatch(&mut self, dir: &Path);
 }
 
-impl<T: notify::Watcher + fmt::Debug + Send> Eyes for T {
+impl<T: notify::Watcher + fmt::Debug + Send> DirWatcher for T {
     fn watch(&mut self, dir: &Path) -> Result<(), notify::Error> {
         notify::Watcher::watch(self, dir, notify::RecursiveMode::NonRecursive)
     }
@@ -32,7 +32,7 @@ impl<T: notify::Watcher + fmt::Debug + Send> Eyes for T {
 /// The watched directories. Each is watched once, however many paths lead to it.
 #[derive(Debug)]
 pub(super) struct Followed {
-    eyes: Box<dyn Eyes>,
+    watcher: Box<dyn DirWatcher>,
     watched: HashMap<PathBuf, Identity>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Step {
     /// not seen.
     pub(super) has_new: bool,
     /// Why some are not watched.
-    pub(super) blind: Option<notify::Error>,
+    pub(super) watch_error: Option<notify::Error>,
 }
 
 impl Followed {
     /// Watches nothing yet.
-    pub(super) fn new(eyes: Box<dyn Eyes>) -> Self {
-        Self { eyes, watched: HashMap::new() }
+    pub(super) fn new(watcher: Box<dyn DirWatcher>) -> Self {
+        Self { watcher, watched: HashMap::new() }
     }
 
     /// Watches what is of interest, and nothing else. `doubtful` are directories that were moved or
@@ -72,7 +72,7 @@ impl Followed {
         self.watched.retain(|path, id| {
             let stays = identities.get(path) == Some(id) && !is_doubtful(path);
             if !stays {
-                self.eyes.unwatch(path);
+                self.watcher.unwatch(path);
             }
             stays
         });
@@ -81,14 +81,14 @@ impl Followed {
             if self.watched.contains_key(path) {
                 continue;
             }
-            match self.eyes.watch(path) {
+            match self.watcher.watch(path) {
                 Ok(()) => {
                     self.watched.insert(path.clone(), identities[path].clone());
                     res.has_new = true;
                 }
                 Err(err) if is_its_own_fault(&err) => {}
                 Err(err) => {
-                    res.blind = Some(err);
+                    res.watch_error = Some(err);
                     break;
                 }
             }

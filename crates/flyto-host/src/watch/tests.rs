@@ -5,7 +5,7 @@ use notify::{Event, EventKind, event::Flag};
 use tempfile::TempDir;
 
 use super::{
-    follow::{Eyes, Followed},
+    follow::{DirWatcher, Followed},
     interest::Interests,
     *,
 };
@@ -38,8 +38,11 @@ fn next(watching: &mut Watching) -> Option<HostChanges> {
     })
 }
 
-/// Watches with eyes of the test's own.
-fn watch_with(host: &Arc<Host>, open: fn(Arc<Pause>) -> notify::Result<Box<dyn Eyes>>) -> Watching {
+/// Watches with a watcher of the test's own.
+fn watch_with(
+    host: &Arc<Host>,
+    open: fn(Arc<Pause>) -> notify::Result<Box<dyn DirWatcher>>,
+) -> Watching {
     let options = WatchOptions { fallback: Duration::from_millis(1), ..WatchOptions::default() };
     let pause = Arc::new(Pause::new(options.quiet, options.latest));
     let mut worker = Worker::new(Arc::downgrade(host), Arc::clone(&pause), &options);
@@ -54,7 +57,7 @@ fn watch_with(host: &Arc<Host>, open: fn(Arc<Pause>) -> notify::Result<Box<dyn E
 #[derive(Debug)]
 struct Few(usize);
 
-impl Eyes for Few {
+impl DirWatcher for Few {
     fn watch(&mut self, _: &Path) -> notify::Result<()> {
         let rest = self.0.checked_sub(1);
         self.0 = rest.ok_or_else(|| notify::Error::new(notify::ErrorKind::MaxFilesWatch))?;
@@ -68,7 +71,7 @@ impl Eyes for Few {
 
 #[test]
 fn without_watches_the_host_looks_by_itself_and_says_so() {
-    type Open = fn(Arc<Pause>) -> notify::Result<Box<dyn Eyes>>;
+    type Open = fn(Arc<Pause>) -> notify::Result<Box<dyn DirWatcher>>;
     let too_few: Open = |_| Ok(Box::new(Few(2)));
     let none: Open = |_| Err(notify::Error::io(std::io::Error::other("no inotify here")));
     for (open, what) in [(too_few, "has no watches left"), (none, "no inotify here")] {
@@ -131,7 +134,7 @@ fn events_that_were_lost_are_a_reason_to_look() {
 #[derive(Debug, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
-impl Eyes for Log {
+impl DirWatcher for Log {
     fn watch(&mut self, dir: &Path) -> notify::Result<()> {
         self.0.lock().expect("no panic").push(format!("+{}", dir.display()));
         Ok(())

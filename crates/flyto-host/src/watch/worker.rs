@@ -10,7 +10,7 @@ use notify::{RecommendedWatcher, Watcher as _};
 
 use super::{
     WatchOptions,
-    follow::{Eyes, Followed},
+    follow::{DirWatcher, Followed},
     pause::Pause,
     places,
 };
@@ -28,23 +28,23 @@ pub(super) struct Worker {
     pause: Arc<Pause>,
     poll: Option<Duration>,
     fallback: Duration,
-    /// How the system is asked for eyes. A test has its own.
-    pub(super) open: fn(Arc<Pause>) -> notify::Result<Box<dyn Eyes>>,
+    /// What opens the watcher of the system. A test has its own.
+    pub(super) open: fn(Arc<Pause>) -> notify::Result<Box<dyn DirWatcher>>,
 }
 
 impl Worker {
     pub(super) fn new(host: Weak<Host>, pause: Arc<Pause>, options: &WatchOptions) -> Self {
         let WatchOptions { quiet: _, latest: _, poll, fallback } = *options;
-        Self { host, pause, poll, fallback, open: eyes_of_the_system }
+        Self { host, pause, poll, fallback, open: system_watcher }
     }
 
     /// Runs until the watching has ended, or the host is gone.
     pub(super) fn run(self) {
-        let (mut followed, mut blind) = match (self.open)(Arc::clone(&self.pause)) {
-            Ok(eyes) => (Some(Followed::new(eyes)), None),
+        let (mut followed, mut watch_error) = match (self.open)(Arc::clone(&self.pause)) {
+            Ok(watcher) => (Some(Followed::new(watcher)), None),
             Err(err) => (None, Some(err)),
         };
-        self.follow(followed.as_mut(), &mut blind);
+        self.follow(followed.as_mut(), &mut watch_error);
         loop {
             let took = {
                 let Some(host) = self.host.upgrade() else { return };
@@ -52,8 +52,8 @@ impl Worker {
                 host.reload();
                 start.elapsed()
             };
-            self.follow(followed.as_mut(), &mut blind);
-            let fallback = blind.is_some().then(|| self.fallback.max(took * POLL_SHARE));
+            self.follow(followed.as_mut(), &mut watch_error);
+            let fallback = watch_error.is_some().then(|| self.fallback.max(took * POLL_SHARE));
             let poll = self.poll.map(|it| it.max(took * POLL_SHARE));
             if !self.pause.wait(poll.into_iter().chain(fallback).min()) {
                 return;
@@ -61,8 +61,8 @@ impl Worker {
         }
     }
 
-    /// Watches what the sources are now. `blind` is why not all of it can be watched.
-    fn follow(&self, followed: Option<&mut Followed>, blind: &mut Option<notify::Error>) {
+    /// Watches what the sources are now. `watch_error` is why not all of it can be watched.
+    fn follow(&self, followed: Option<&mut Followed>, watch_error: &mut Option<notify::Error>) {
         let Some(host) = self.host.upgrade() else { return };
         if let Some(followed) = followed {
             let moment = host.moment.borrow().clone();
@@ -75,10 +75,10 @@ impl Worker {
             if step.has_new {
                 self.pause.mark();
             }
-            *blind = step.blind;
+            *watch_error = step.watch_error;
         }
         let mut findings = Findings::new();
-        if let Some(err) = blind {
+        if let Some(err) = watch_error {
             findings.push(self.warning(err));
         }
         host.set_watching(findings);
@@ -109,7 +109,7 @@ impl Worker {
     }
 }
 
-fn eyes_of_the_system(pause: Arc<Pause>) -> notify::Result<Box<dyn Eyes>> {
+fn system_watcher(pause: Arc<Pause>) -> notify::Result<Box<dyn DirWatcher>> {
     let watcher =
         RecommendedWatcher::new(move |event| pause.take(event), notify::Config::default())?;
     Ok(Box::new(watcher))
