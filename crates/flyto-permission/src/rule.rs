@@ -4,7 +4,7 @@
 //! [`Rules`](crate::Rules), and a [`Rule`] keeps the text for people. Texts that
 //! are nearly a rule are refused with what to write instead, because a rule that
 //! silently names nothing is one that does not deny. Bounds: [`MAX_BYTES`] bytes
-//! for a rule, and those of patterns.
+//! for a rule, [`MAX_WORDS`] words for one of commands, and those of patterns.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -249,6 +249,8 @@ pub(crate) enum Form {
 
 /// Longest rule in bytes.
 const MAX_BYTES: usize = 4096;
+/// Most words of a rule for commands. A decision compares each word of a call with rules as long as this.
+const MAX_WORDS: usize = 256;
 /// Forms that take brackets.
 ///
 /// All other forms are names of tools.
@@ -436,6 +438,9 @@ fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     match words(line) {
         Ok(words) if words.is_empty() => {
             fail("a command is missing", 0..inner.len(), Some("Bash".to_owned()))
+        }
+        Ok(words) if words.len() > MAX_WORDS => {
+            fail("a command of more than 256 words is too long for a rule", 0..inner.len(), None)
         }
         Ok(words) => Ok(Form::Command { words, is_prefix }),
         Err((why, byte)) => fail(why, byte..byte + 1, None),

@@ -4,7 +4,7 @@
 //! order carries meaning: the greatest verdict of a call counts, and of two rules
 //! with one effect the one of the smaller layer is named.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Serialize, Serializer};
 
@@ -93,8 +93,8 @@ impl Serialize for Layer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Place {
-    /// The file, or a name for a source that is none: a flag, a variable. Shown as
-    /// it is; a host chooses whether it is a whole path.
+    /// The file, or a name for a source that is none: a flag, a variable. Shown with
+    /// escapes for control characters; a host chooses whether it is a whole path.
     pub file: String,
     /// Line, from 1; 0 where there are no lines.
     pub line: u32,
@@ -122,10 +122,29 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.line, &*self.pointer) {
-            (0, "") => f.write_str(&self.file),
-            (0, pointer) => write!(f, "{}#{pointer}", self.file),
-            (line, _) => write!(f, "{}:{line}:{}", self.file, self.column),
+        // A name of a file may hold a newline, which would begin a line that no rule has said.
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        for c in self.file.chars() {
+            match breaks(c) {
+                true => write!(f, "{}", c.escape_default())?,
+                false => f.write_char(c)?,
+            }
         }
+        match (self.line, &*self.pointer) {
+            (0, "") => Ok(()),
+            (0, pointer) => write!(f, "#{pointer}"),
+            (line, _) => write!(f, ":{line}:{}", self.column),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+
+    #[test]
+    fn the_name_of_a_file_makes_no_line_of_its_own() {
+        let place = Place { file: "a\nallow: b\u{2028}".to_owned(), ..Place::default() };
+        assert_eq!(place.to_string(), "a\\nallow: b\\u{2028}");
     }
 }
