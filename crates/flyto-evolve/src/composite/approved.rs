@@ -1,10 +1,14 @@
 //! Whether the tools that a composite calls are those that were approved with it.
 //!
-//! An approval holds for a text and for the texts of the run-time tools that its steps call. When one of them gets another
-//! text, a person has not seen what the composite would do: it needs review, and is not run before it was approved again.
+//! An approval holds for a text and for the texts of the run-time tools that its steps call, those of a composite among them
+//! included, down to the last. When one of them gets another text, a person has not seen what the composite would do: it needs
+//! review, and is not run before it was approved again.
 //! Tools of other owners are the host's to answer for, and are compared by what they declare.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{Catalog, Composite};
 use crate::{DefinitionHash, Loaded, Version};
@@ -33,16 +37,36 @@ pub struct NeedsReview {
     pub id: String,
     /// Its version.
     pub version: u64,
-    /// The tools of its steps that have another text now, were archived, or were not there when it was approved, in the
+    /// The tools of its steps, and those that composites among them call, that have another text now, were archived, or were not there when it was approved, in the
     /// order of their names.
     pub tools: Vec<String>,
 }
 
 impl Catalog {
-    /// The run-time tools that the steps and undo steps of a composite call.
+    /// The run-time tools that the steps and undo steps of a composite call, and those that these call.
     pub(crate) fn hashes(&self, composite: &Composite) -> ToolHashes {
-        composite.tools().filter_map(|it| Some((it.to_owned(), self.hash_of(it)?))).collect()
+        let names = tools_below(composite, |it| self.composite_of(it));
+        names.into_iter().filter_map(|it| self.hash_of(&it).map(|hash| (it, hash))).collect()
     }
+}
+
+/// The names of the tools that a composite calls, with those that composites among them call. Each is looked at once, so a
+/// cycle comes to an end.
+fn tools_below(
+    composite: &Composite,
+    find: impl Fn(&str) -> Option<Arc<Composite>>,
+) -> BTreeSet<String> {
+    let mut res = BTreeSet::new();
+    let mut left: Vec<String> = composite.tools().map(str::to_owned).collect();
+    while let Some(name) = left.pop() {
+        if !res.contains(&name) {
+            if let Some(inner) = find(&name) {
+                left.extend(inner.tools().map(str::to_owned));
+            }
+            res.insert(name);
+        }
+    }
+    res
 }
 
 /// The names whose hashes differ, or that only one of both has.
@@ -58,18 +82,20 @@ impl Loaded {
     /// Composites that can be called and whose tools changed since a person approved them, in the order of their names.
     #[must_use]
     pub fn needs_review(&self) -> Vec<NeedsReview> {
-        let composites: Vec<(&Version, Composite)> = self
+        let of = |it: &Version| Composite::of(&it.definition).map(Arc::new);
+        let composites: BTreeMap<&str, (&Version, Arc<Composite>)> = self
             .active
             .iter()
-            .filter_map(|it| Some((it, Composite::of(&it.definition)?)))
+            .filter_map(|it| Some((it.definition.name.as_str(), (it, of(it)?))))
             .collect();
         // A hash takes longer than reading what it is of, and most tools are called by no composite.
-        let called: BTreeSet<&str> = composites.iter().flat_map(|it| it.1.tools()).collect();
+        let called: BTreeSet<&str> = composites.values().flat_map(|it| it.1.tools()).collect();
         let called = self.active.iter().filter(|it| called.contains(it.definition.name.as_str()));
         let hashes: ToolHashes = called.map(|it| (it.definition.name.clone(), it.hash())).collect();
-        let of = |(it, composite): &(&Version, Composite)| {
-            let now = composite.tools().filter_map(|it| hashes.get_key_value(it));
-            let now: ToolHashes = now.map(|(name, hash)| (name.clone(), *hash)).collect();
+        let of = |(it, composite): &(&Version, Arc<Composite>)| {
+            let names = tools_below(composite, |it| composites.get(it).map(|it| Arc::clone(&it.1)));
+            let now = names.into_iter().filter_map(|it| hashes.get(&it).map(|hash| (it, *hash)));
+            let now: ToolHashes = now.collect();
             let tools = changed(&it.approval.as_ref()?.tools, &now);
             let (name, version) = (it.definition.name.clone(), it.number);
             (!tools.is_empty()).then(|| {
@@ -77,7 +103,7 @@ impl Loaded {
                 NeedsReview { name, id, version, tools }
             })
         };
-        composites.iter().filter_map(of).collect()
+        composites.values().filter_map(of).collect()
     }
 
     /// The composites that can be called and whose steps or undo steps call a tool of this name, in the order of their

@@ -182,6 +182,11 @@ impl Catalog {
         self.find(name)?.sha256
     }
 
+    /// A tool that is a composite.
+    pub(super) fn composite_of(&self, name: &str) -> Option<Arc<Composite>> {
+        self.find(name)?.composite
+    }
+
     /// What the tools of a composite make of it.
     pub(crate) fn derive(&self, name: &str, composite: &Composite) -> Result<Derived, StepFault> {
         self.walk(name, composite, &mut Vec::new(), &mut BTreeMap::new())

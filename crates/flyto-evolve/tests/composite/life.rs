@@ -362,6 +362,28 @@ async fn only_what_its_own_text_does_sets_a_composite_aside() {
 }
 
 #[tokio::test]
+async fn a_composite_needs_review_once_a_tool_below_its_steps_is_another_one() {
+    let life = Life::new();
+    let script = |text: &str| ToolDefinition::script("part", "Is a part.", text);
+    life.apply(&script("echo one\n"), None).await.unwrap();
+    life.apply(&job("whole", &["part"]), None).await.unwrap();
+    life.apply(&job("outer", &["whole"]), None).await.unwrap();
+    let outer = life.builder.store().last("outer").unwrap().unwrap();
+    let approved: Vec<_> = outer.approval.as_ref().unwrap().tools.keys().cloned().collect();
+    assert_eq!(approved, ["part", "whole"]);
+    life.call("outer", json!({})).await.unwrap();
+    life.apply(&script("echo two\n"), Some(1)).await.unwrap();
+    let whole = life.builder.store().last("whole").unwrap().unwrap();
+    life.builder.apply(Proposal::again(&whole, "ada")).await.unwrap();
+    life.call("whole", json!({})).await.unwrap();
+    let err = life.call("outer", json!({})).await.unwrap_err();
+    assert!(err.to_string().contains("changed: part"), "{err}");
+    let report = Life::at(life.temp).builder.load_all().await.unwrap();
+    let waits: Vec<_> = report.needs_review.iter().map(|it| (&*it.name, &*it.tools)).collect();
+    assert_eq!(waits, [("outer", &["part".to_owned()][..])]);
+}
+
+#[tokio::test]
 async fn a_composite_needs_review_once_a_tool_of_its_steps_is_another_one() {
     let life = Life::new();
     let script = |text: &str| ToolDefinition::script("part", "Is a part.", text);
