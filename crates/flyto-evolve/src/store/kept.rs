@@ -115,6 +115,7 @@ impl Store {
         let path = self.pending_path(&pending.id)?;
         let _lock = self.lock()?;
         let mut waiting = self.told("list", PENDING, self.files().names(PENDING))?;
+        let waited = waiting.iter().any(|it| it.strip_suffix(".json") == Some(&pending.id));
         let tool = |id: &str| id.rsplit_once('-').map_or("", |it| it.0).to_owned();
         waiting.retain(|it| it.ends_with(".json") && it.strip_suffix(".json") != Some(&pending.id));
         let name = tool(&pending.id);
@@ -127,8 +128,13 @@ impl Store {
         }
         let text = serde_json::to_string_pretty(pending).expect("all its keys are texts");
         self.replace(&path, text.as_bytes())?;
-        self.log()?.event("", "staged", &json!({"id": pending.id, "sha256": pending.sha256}))?;
-        Ok(())
+        let content = json!({"id": pending.id, "sha256": pending.sha256});
+        let told = self.log().and_then(|it| Ok(it.event("", "staged", &content)?));
+        if told.is_err() && !waited {
+            // The caller hears that nothing waits.
+            self.told("remove", &path, self.files().remove(&path))?;
+        }
+        told.map(drop)
     }
 
     /// The proposals that wait, the oldest first.

@@ -362,6 +362,19 @@ async fn a_damaged_file_is_set_aside_and_told_until_it_is_removed() {
 }
 
 #[tokio::test]
+async fn a_proposal_that_no_event_tells_does_not_wait() {
+    let bench = Bench::new();
+    let dir = bench.store().dir().to_owned();
+    std::fs::create_dir_all(&dir).unwrap();
+    // The log of events cannot be opened there.
+    std::fs::write(dir.join("events"), "").unwrap();
+    bench.approver.answers(Answer::Later);
+    let proposal = Proposal::of(&def("wait", "seq 3\n"), "s");
+    assert!(bench.again().1.apply(proposal).await.is_err());
+    assert!(bench.store().pending().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn only_so_many_proposals_of_a_tool_wait() {
     let bench = Bench::new();
     let propose = async |n: usize| {
