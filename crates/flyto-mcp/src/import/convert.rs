@@ -7,7 +7,7 @@ use flyto_plugin::{LoadOptions, read_servers};
 use serde_json::{Map, Value, json};
 
 use super::{
-    secrets::{Secrets, is_secret_name, variable},
+    secrets::{Secrets, is_scheme, is_secret_name, own_text, variable},
     types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES, Variables},
 };
 
@@ -224,8 +224,8 @@ impl Maker<'_> {
     /// A value under a name. In the place of a secret stands this variable.
     fn value(&mut self, variable: String, name: &str, value: &str) -> Result<String, ImportError> {
         let expanded = self.expanded(value)?;
-        let is_literal = !expanded.replace("$$", "").contains('$') && !value.is_empty();
-        if is_literal && (is_secret_name(name) || self.secrets.is_one(name, value)) {
+        let own = own_text(&expanded);
+        if !is_scheme(&own) && (is_secret_name(name) || self.secrets.is_one(name, &own)) {
             let reference = format!("${{{variable}}}");
             self.note(ImportNote::SecretLeftOut { variable })?;
             return Ok(reference);
@@ -382,6 +382,25 @@ mod tests {
             Err(why) => format!("{why}\n"),
         };
         expect.assert_eq(&shown);
+    }
+
+    #[test]
+    fn a_secret_beside_a_reference_is_left_out() {
+        let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+        check(
+            Variables::Braced,
+            json!({"command": "x", "args": ["--token", "${T:-abc}", format!("a=${{B:-{token}}}")], "cwd": "/",
+                   "env": {"API_TOKEN": format!("${{API_TOKEN:-{token}}}"), "FOO": format!("${{FOO:-{token}}}"),
+                           "A_KEY": "${UNSET}SECRET", "B_TOKEN": "${B_TOKEN}", "AUTHORIZATION": "Bearer ${T}", "C": "${C:-plain}"}}),
+            expect![[r#"
+                {"command":"x","args":["--token","${S_TOKEN}","${S_ARGUMENT}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
+                a secret is not copied; set the variable S_TOKEN
+                a secret is not copied; set the variable S_ARGUMENT
+                a secret is not copied; set the variable API_TOKEN
+                a secret is not copied; set the variable FOO
+                a secret is not copied; set the variable A_KEY
+            "#]],
+        );
     }
 
     #[test]

@@ -36,6 +36,36 @@ impl Secrets {
     }
 }
 
+/// What a declared text holds beside the names of variables: its own words, and the defaults of its references.
+pub(super) fn own_text(expanded: &str) -> String {
+    let mut res = String::new();
+    let mut rest = expanded;
+    while let Some((before, behind)) = rest.split_once('$') {
+        res.push_str(before);
+        rest = match (behind.strip_prefix('$'), behind.strip_prefix('{')) {
+            (Some(behind), _) => {
+                res.push('$');
+                behind
+            }
+            (None, Some(inner)) => {
+                let (inner, behind) = inner.split_once('}').unwrap_or((inner, ""));
+                res.push_str(inner.split_once(":-").map_or("", |it| it.1));
+                behind
+            }
+            (None, None) => {
+                behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            }
+        };
+    }
+    res + rest
+}
+
+/// Whether a text is nothing, or the scheme before a credential: `Bearer ` (RFC 9110, 11.4).
+pub(super) fn is_scheme(own: &str) -> bool {
+    let is_word = |it: &str| it.bytes().all(|it| it.is_ascii_alphabetic() || it == b'-');
+    own.is_empty() || own.strip_suffix(' ').is_some_and(is_word)
+}
+
 /// The name of a variable that is made of these words: `my-server Authorization` is `MY_SERVER_AUTHORIZATION`.
 pub(super) fn variable(words: &str) -> String {
     let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
