@@ -102,9 +102,10 @@ pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
 pub use changes::{HostChanges, Reloads, SourceChange, SourceKind};
 pub use config::{
-    AddRulesError, AuditConfig, Config, ConfigError, ConfigServer, ConfigValue, EvolveConfig,
-    Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, SecretRules,
-    add_rules, closed_paths, find_project, load_config, review_project,
+    AddRulesError, AuditConfig, Config, ConfigError, ConfigLock, ConfigServer, ConfigValue,
+    EvolveConfig, Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile,
+    SecretRules, add_rules, closed_paths, find_project, load_config, lock_config_file,
+    review_project,
 };
 pub use confinement::Confinement;
 pub use end::CallEnd;

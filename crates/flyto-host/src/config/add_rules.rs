@@ -62,8 +62,8 @@ pub enum AddRulesError {
 pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
     let real = file.canonicalize();
     let path = real.as_deref().unwrap_or(file);
-    let _lock =
-        lock(path).map_err(|source| AddRulesError::Write { path: path.to_owned(), source })?;
+    let _lock = lock_config_file(path)
+        .map_err(|source| AddRulesError::Write { path: path.to_owned(), source })?;
     let mut findings = Findings::new();
     let source = match path.symlink_metadata() {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -92,18 +92,30 @@ pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
         .map_err(|source| AddRulesError::Write { path: path.to_owned(), source })
 }
 
-/// Keeps other processes and threads from adding rules to the same file, so that none reads it before the other's rules
-/// are in it. The lock is one of the file's directory, as the file itself is replaced.
-fn lock(path: &Path) -> io::Result<Option<File>> {
-    if !cfg!(unix) {
-        return Ok(None);
-    }
-    let Some(dir) = path.parent().filter(|it| it.is_dir()) else { return Ok(None) };
+/// What [`lock_config_file`] holds, until it is dropped.
+#[derive(Debug)]
+#[must_use = "the lock is released when this is dropped"]
+pub struct ConfigLock {
+    /// `None` where there is no directory yet, and on systems without such locks.
+    _dir: Option<File>,
+}
+
+/// Keeps other processes and threads that edit a configuration file from reading it before this edit is in it:
+/// [`add_rules`] and each caller of this. The lock is one of the file's directory (flock(2)), as the file itself is replaced;
+/// a link is followed.
+///
+/// # Errors
+///
+/// The directory cannot be opened, or another process holds its lock for 5 s.
+pub fn lock_config_file(file: &Path) -> io::Result<ConfigLock> {
+    let real = file.canonicalize();
+    let dir = real.as_deref().unwrap_or(file).parent().filter(|it| cfg!(unix) && it.is_dir());
+    let Some(dir) = dir else { return Ok(ConfigLock { _dir: None }) };
     let dir = File::open(dir)?;
     let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match dir.try_lock() {
-            Ok(()) => return Ok(Some(dir)),
+            Ok(()) => return Ok(ConfigLock { _dir: Some(dir) }),
             Err(TryLockError::Error(err)) => return Err(err),
             Err(TryLockError::WouldBlock) if Instant::now() < end => {
                 thread::sleep(Duration::from_millis(10));

@@ -33,7 +33,7 @@ use flyto_diagnostics::Location;
 use flyto_plugin::PluginConfig;
 use serde::{Serialize, Serializer};
 
-pub use self::add_rules::{AddRulesError, add_rules};
+pub use self::add_rules::{AddRulesError, ConfigLock, add_rules, lock_config_file};
 pub use self::audit::{AuditConfig, OnUnrecorded};
 pub use self::evolve::EvolveConfig;
 pub(crate) use self::file::{is_config, read_config_file};

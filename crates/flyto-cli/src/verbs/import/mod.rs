@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flyto_mcp::import::{ClientFile, ClientFileContext, MAX_FILE_BYTES};
+use flyto_security::{DefaultGuard, SecretGuard as _, redact};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -63,6 +64,13 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let found = ClientFile::parse(&text, &context).map_err(|why| {
         Stop::new(Why::Broken, format!("{}: {}", from.display(), tame(&why.to_string())))
     })?;
+    // Until the new text is there, no other process reads the old one to add to it.
+    let _lock = match args.print {
+        true => None,
+        false => Some(flyto_host::lock_config_file(&target).map_err(|err| {
+            Stop::new(Why::Failed, format!("failed to lock {}: {err}", target.display()))
+        })?),
+    };
     let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
     let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
     let own = Own::new(surroundings.env.get("PATH").unwrap_or_default());
@@ -102,6 +110,15 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     document.notes.extend(found.other_projects.iter().map(|dir| {
         format!("the servers of the project {dir} are not read; `flyto import` in that directory reads them")
     }));
+    // A reason may quote what was not to be copied.
+    let guard = DefaultGuard::default();
+    let left_out = document.left_out.iter_mut().flat_map(|it| [&mut it.name, &mut it.why]);
+    for text in left_out.chain(&mut document.notes) {
+        *text = match guard.scan("import", text.as_bytes()) {
+            Ok(found) => redact(text, &found),
+            Err(_) => "it cannot be told whether this holds a secret".to_owned(),
+        };
+    }
     if !document.added.is_empty() && !args.print {
         let text = insert::with(&before, &document.added).map_err(|why| broken(&target, why))?;
         let file = fs::canonicalize(&target).unwrap_or(target);
