@@ -54,6 +54,27 @@ impl From<io::Error> for ReadError {
     }
 }
 
+/// Whether something is at an absolute path and no part of the path is a link, so that the path leads where its text says.
+/// Two system calls, however many parts it has (openat2(2) with `RESOLVE_NO_SYMLINKS`); nothing is read.
+///
+/// `false` is no answer: there is a link, or nothing, or no right to look, or the system has no such call (before Linux
+/// 5.6, and elsewhere). The parts have to be looked at one by one then.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use std::path::Path;
+///
+/// use flyto_diagnostics::files::is_link_free;
+///
+/// assert!(is_link_free(Path::new("/proc/sys")));
+/// assert!(!is_link_free(Path::new("/proc/self/cmdline")));
+/// # }
+/// ```
+#[must_use]
+pub fn is_link_free(path: &Path) -> bool {
+    path.is_absolute() && platform::is_link_free(path)
+}
+
 /// Reads a regular file, following links. Returns at once from anything else: a FIFO, a device, a
 /// directory.
 ///
@@ -157,6 +178,29 @@ mod tests {
         let sparse = std::fs::File::create(&huge).expect("created");
         sparse.set_len(MAX_FILE_BYTES + 1).expect("sparse");
         check(&huge, expect!["the file cannot be read: it is larger than 16 MiB"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_path_through_a_link_is_not_free_of_links() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().canonicalize().expect("it is there");
+        std::fs::create_dir(root.join("real")).expect("created");
+        std::fs::write(root.join("real/file"), "").expect("written");
+        std::os::unix::fs::symlink("real", root.join("link")).expect("linked");
+        std::os::unix::fs::symlink("real/file", root.join("last")).expect("linked");
+        for (path, expected) in [
+            ("real", true),
+            ("real/file", true),
+            ("link", false),
+            ("link/file", false),
+            ("last", false),
+            ("none", false),
+            ("real/file/none", false),
+        ] {
+            assert_eq!(is_link_free(&root.join(path)), expected, "{path}");
+        }
+        assert!(!is_link_free(Path::new(".")), "it says nothing about a relative path");
     }
 
     #[cfg(unix)]

@@ -18,3 +18,8 @@ pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
 pub(super) fn kind_of_file(kind: FileType) -> &'static str {
     if kind.is_dir() { "a directory" } else { "a device" }
 }
+
+/// No system but Linux has a call for it.
+pub(super) fn is_link_free(_path: &Path) -> bool {
+    false
+}

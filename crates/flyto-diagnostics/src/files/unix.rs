@@ -28,3 +28,17 @@ pub(super) fn kind_of_file(kind: FileType) -> &'static str {
         "a device"
     }
 }
+
+/// By openat2(2), which gives a descriptor that neither reads nor writes (`O_PATH`).
+#[cfg(target_os = "linux")]
+pub(super) fn is_link_free(path: &Path) -> bool {
+    use rustix::fs::{CWD, Mode, ResolveFlags, openat2};
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
+}
+
+/// No other system has such a call.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_link_free(_path: &Path) -> bool {
+    false
+}
