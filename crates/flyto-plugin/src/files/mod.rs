@@ -51,9 +51,20 @@ pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
     }
 }
 
+/// Whether a path is from the root on, without `.` and empty parts: most are, and a look at their bytes tells.
+fn is_clean(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    cfg!(unix)
+        && bytes.starts_with(b"/")
+        && bytes[1..].split(|it| *it == b'/').all(|it| !matches!(it, b"" | b"."))
+}
+
 /// The directory from the root on. Where the current directory is gone, nothing can be said.
 /// The empty path is the current directory. Links and `..` stay in the path.
 pub(crate) fn absolute(dir: &Path) -> PathBuf {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    if is_clean(dir) {
+        return dir.to_owned();
+    }
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }
