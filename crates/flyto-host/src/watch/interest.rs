@@ -49,6 +49,11 @@ impl Interests {
         self.of(dir).names.insert(name.to_owned());
     }
 
+    /// The same for several: the directory is looked up once.
+    pub(super) fn add_names<'n>(&mut self, dir: &Path, names: impl IntoIterator<Item = &'n OsStr>) {
+        self.of(dir).names.extend(names.into_iter().map(OsStr::to_owned));
+    }
+
     pub(super) fn add_entries(&mut self, dir: &Path) {
         self.of(dir).entries = true;
     }

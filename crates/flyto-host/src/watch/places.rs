@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use flyto_diagnostics::files::is_link_free;
 use flyto_plugin::{
     CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, DirState, Invocation, MANIFEST_FILE, MCP_FILE,
 };
@@ -85,9 +86,10 @@ impl Places {
     fn plugin(&mut self, dir: &Path) {
         let claude = Path::new(CLAUDE_MANIFEST_FILE);
         self.name(&dir.join(claude));
-        self.0.add_name(dir, claude.parent().unwrap_or(claude).as_os_str());
-        for name in [MANIFEST_FILE, MCP_FILE, CLAUDE_MCP_FILE] {
-            self.0.add_name(dir, OsStr::new(name));
+        let files = [MANIFEST_FILE, MCP_FILE, CLAUDE_MCP_FILE];
+        let claude_dir = claude.parent().unwrap_or(claude).as_os_str();
+        self.0.add_names(dir, files.map(OsStr::new).into_iter().chain([claude_dir]));
+        for name in files {
             let file = dir.join(name);
             if file.is_symlink() {
                 self.links(file);
@@ -132,6 +134,9 @@ impl Places {
 
 /// The link on the way to `path` that is nearest to the root, and what it says.
 fn first_link(path: &Path) -> Option<(&Path, PathBuf)> {
+    if is_link_free(path) {
+        return None;
+    }
     let mut parts: Vec<_> = path.ancestors().collect();
     parts.reverse();
     parts.into_iter().find_map(|it| Some((it, fs::read_link(it).ok()?)))
