@@ -140,26 +140,11 @@ pub fn export_one(
     format: Format,
     ctx: &DescribeContext,
 ) -> Result<Value, ExportError> {
-    let refuse = |why| ExportError { tool: entry.id().clone(), format, why };
-    let mut schema = object_schema(entry.tool().input_schema()).map_err(refuse)?;
-    for keyword in format.refused_keywords() {
-        if schema.contains_key(*keyword) {
-            return Err(refuse(ExportErrorKind::Keyword(keyword)));
-        }
-    }
-    if leads_out(entry.tool().input_schema()) {
-        return Err(refuse(ExportErrorKind::Reference));
-    }
+    let schema = taken_schema(entry, format)?;
     let name = entry.wire_name();
     let description = entry.tool().description(ctx);
     Ok(match format {
-        Format::Mcp => {
-            spell_out_booleans(&mut schema);
-            if let Some(member) = unreadable_member(&schema) {
-                return Err(refuse(ExportErrorKind::Member(member)));
-            }
-            mcp(entry, &description, schema)
-        }
+        Format::Mcp => mcp(entry, &description, schema),
         Format::OpenAiResponses => json!({
             "type": "function",
             "name": name,
@@ -187,6 +172,46 @@ pub fn export_one(
             "parametersJsonSchema": schema,
         }),
     })
+}
+
+/// The tools that a format cannot take, and why: what [`export`] refuses, without the work of describing the others.
+///
+/// ```
+/// use flyto_tools::{
+///     Registry,
+///     export::{Format, refused},
+/// };
+///
+/// let tools = Registry::new().snapshot();
+/// assert!(refused(tools.iter(), Format::Mcp).is_empty());
+/// ```
+#[must_use]
+pub fn refused<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    format: Format,
+) -> Vec<ExportError> {
+    entries.into_iter().filter_map(|it| taken_schema(it, format).err()).collect()
+}
+
+/// The input schema of a tool as a format takes it.
+fn taken_schema(entry: &Entry, format: Format) -> Result<Map<String, Value>, ExportError> {
+    let refuse = |why| ExportError { tool: entry.id().clone(), format, why };
+    let mut schema = object_schema(entry.tool().input_schema()).map_err(refuse)?;
+    for keyword in format.refused_keywords() {
+        if schema.contains_key(*keyword) {
+            return Err(refuse(ExportErrorKind::Keyword(keyword)));
+        }
+    }
+    if leads_out(entry.tool().input_schema()) {
+        return Err(refuse(ExportErrorKind::Reference));
+    }
+    if format == Format::Mcp {
+        spell_out_booleans(&mut schema);
+        if let Some(member) = unreadable_member(&schema) {
+            return Err(refuse(ExportErrorKind::Member(member)));
+        }
+    }
+    Ok(schema)
 }
 
 /// An element of `tools` as the Model Context Protocol has it, with all four hints.

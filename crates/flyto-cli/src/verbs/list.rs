@@ -8,7 +8,7 @@ use flyto_diagnostics::Diagnostic;
 use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
-use flyto_tools::export::{ExportError, Format, export};
+use flyto_tools::export::{ExportError, Format, refused};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
@@ -64,12 +64,11 @@ pub(super) struct NotOffered {
 
 /// The tools whose schemas cost a client the whole list.
 pub(super) fn not_offered<'a>(tools: impl IntoIterator<Item = &'a Entry>) -> Vec<NotOffered> {
-    let refused = export(tools, Format::Mcp, &DescribeContext::new()).refused;
     let not_offered = |err: ExportError| {
         let (tool, why) = (err.tool.as_str().to_owned(), err.why.to_string());
         NotOffered { tool, why }
     };
-    refused.into_iter().map(not_offered).collect()
+    refused(tools, Format::Mcp).into_iter().map(not_offered).collect()
 }
 
 impl NotOffered {
