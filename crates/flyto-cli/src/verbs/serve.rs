@@ -3,7 +3,7 @@
 mod told; // what the operator is told of calls
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal as _, Read, Write};
+use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 
@@ -13,8 +13,6 @@ use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions, ServerStatus};
 use flyto_tools::CancellationToken;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -129,7 +127,7 @@ fn serve(
             loaded.abort().await;
             return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
         }
-        let serving = server.serve(Stdin, Stdout, &stop);
+        let serving = server.serve_stdio(&stop);
         let end = while_joining(loaded, session, &joined, serving).await.map_err(not_served)?;
         server.end_jobs().await;
         match end {
@@ -220,45 +218,4 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
 fn not_served(err: io::Error) -> Stop {
     Stop::new(Why::Failed, format!("the tools cannot be served: {}", chain(&err)))
         .with_help("there are too many threads or open files; see `ulimit -a`")
-}
-
-/// stdin without a lock and a buffer. Its other end may have made it non-blocking, for the flag belongs to the pipe
-/// and not to a process (open(2)).
-struct Stdin;
-
-impl Read for Stdin {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        retried(PollFlags::IN, || rustix::io::read(rustix::stdio::stdin(), &mut *bytes))
-    }
-}
-
-/// stdout in the same way.
-struct Stdout;
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        retried(PollFlags::OUT, || rustix::io::write(rustix::stdio::stdout(), bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Tries again once the stream is ready, where it says that it would have to wait.
-fn retried(ready: PollFlags, mut call: impl FnMut() -> Result<usize, Errno>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
-                let stream = if ready == PollFlags::IN { &stdin } else { &stdout };
-                match poll(&mut [PollFd::new(stream, ready)], None) {
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(err) => return Err(err.into()),
-                }
-            }
-            res => return Ok(res?),
-        }
-    }
 }

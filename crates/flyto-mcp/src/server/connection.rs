@@ -1,38 +1,40 @@
 //! One connection over a pair of streams: from lines to messages and back, from its begin to its end.
 //!
-//! Two threads wait for the streams, one for each direction, since a pipe that is inherited can be read in no other way that leaves
-//! its flags alone. Between them and the task that takes the messages are bounded queues: a client that writes faster than it is
-//! served waits at its pipe, and one that does not read makes its calls wait with their results.
+//! Where the streams can be polled ([`no_wait`](super::no_wait)), tasks read and write them. A terminal and a file cannot, nor can the
+//! streams of a host that gives others than its stdin and stdout: two threads wait for those, one for each direction. Between them and
+//! the task that takes the messages are bounded queues: a client that writes faster than it is served waits at its pipe, and one that
+//! does not read makes its calls wait with their results.
 //!
 //! The end has three steps: calls end by themselves where the client only closed its end, then they are cancelled, then they are
 //! dropped. Each step has a bound, so that a server ends whatever its tools and its client do.
 
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::{
     io::{self, Read, Write},
     sync::Arc,
-    thread,
     time::Duration,
 };
 
 use flyto_tools::CancellationToken;
 use serde_json::value::RawValue;
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::oneshot, task::JoinSet, time::timeout};
 
 use super::{
-    Shared,
+    ServerOptions, Shared,
     fault::Fault,
-    line::{Line, Lines},
+    incoming::Incoming,
+    line::Line,
     message::{Frame, Response},
     outbox::Outbox,
     peer::{Peer, Session, Work},
 };
+#[cfg(unix)]
+use super::{
+    no_wait::NoWait,
+    stdio::{Stdin, Stdout},
+};
 
-/// Lines that were read and not taken yet, at most. A client that floods waits at its pipe.
-const MAX_LINES_AHEAD: usize = 4;
 /// Answers that wait for a client that does not read, beside the calls in flight. With more, no further line is taken: what such a
 /// client costs is bounded, however many calls it makes.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -66,80 +68,106 @@ pub enum ConnectionEnd {
     Broken(io::Error),
 }
 
+/// The streams of a client.
+pub(crate) struct Streams {
+    incoming: Incoming,
+    outbox: Outbox,
+    /// Told at the end: whether all was written.
+    written: oneshot::Receiver<io::Result<()>>,
+}
+
+impl Streams {
+    /// Any streams, which threads read and write.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread left.
+    pub(crate) fn of(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        options: &ServerOptions,
+    ) -> io::Result<Self> {
+        let (outbox, written) = Outbox::start(writer)?;
+        let incoming = Incoming::of_reader(reader, options.max_message_bytes)?;
+        Ok(Self { incoming, outbox, written })
+    }
+
+    /// stdin and stdout of this process.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread or descriptor left.
+    #[cfg(unix)]
+    pub(crate) fn of_stdio(options: &ServerOptions) -> io::Result<Self> {
+        let reader = NoWait::new(io::stdin().as_fd().try_clone_to_owned()?);
+        let writer = NoWait::new(io::stdout().as_fd().try_clone_to_owned()?);
+        match reader.zip(writer) {
+            Some((reader, writer)) => Self::of_polled(reader, writer, options),
+            None => Self::of(Stdin, Stdout, options),
+        }
+    }
+
+    /// The same on a system without descriptors.
+    #[cfg(not(unix))]
+    pub(crate) fn of_stdio(options: &ServerOptions) -> io::Result<Self> {
+        Self::of(io::stdin(), io::stdout(), options)
+    }
+
+    /// Pipes or sockets, which tasks read and write.
+    ///
+    /// # Errors
+    ///
+    /// The system does not watch them.
+    #[cfg(unix)]
+    pub(crate) fn of_polled(
+        reader: NoWait,
+        writer: NoWait,
+        options: &ServerOptions,
+    ) -> io::Result<Self> {
+        let (outbox, written) = Outbox::start_polled(writer)?;
+        let incoming = Incoming::of_polled(reader, options.max_message_bytes)?;
+        Ok(Self { incoming, outbox, written })
+    }
+}
+
 /// Serves one client until it closes its end, does not read any more, or `stop` is cancelled.
-///
-/// # Errors
-///
-/// The system has no thread left for the streams.
 pub(crate) async fn serve(
     server: Arc<Shared>,
-    reader: impl Read + Send + 'static,
-    writer: impl Write + Send + 'static,
-    stop: &CancellationToken,
-) -> io::Result<ConnectionEnd> {
-    let (outbox, written) = Outbox::start(writer)?;
-    let (lines, read) = read_lines(reader, server.options.max_message_bytes)?;
+    streams: Streams,
+    stop: CancellationToken,
+) -> ConnectionEnd {
+    let Streams { incoming, outbox, written } = streams;
     let peer = Peer::new(server, outbox, Session::lasting(None));
     let mut calls = JoinSet::new();
-    let end = take_lines(&peer, lines, &mut calls, stop).await;
-    finish(&peer, calls, &end, stop).await;
+    let end = take_lines(&peer, incoming, &mut calls, &stop).await;
+    finish(&peer, calls, &end, &stop).await;
     drop(peer);
     let unwritten = match timeout(FLUSH, written).await {
         Ok(Ok(Err(err))) => Some(err),
         _ => None,
     };
-    Ok(match (end, unwritten) {
+    match (end, unwritten) {
         (Ended::Stop, _) => ConnectionEnd::Stopped,
-        (_, Some(err)) => ConnectionEnd::Broken(err),
-        (Ended::Client, None) => match read.await {
-            Ok(Err(err)) => ConnectionEnd::Broken(err),
-            _ => ConnectionEnd::Closed,
-        },
+        (_, Some(err)) | (Ended::Client(Err(err)), None) => ConnectionEnd::Broken(err),
+        (Ended::Client(Ok(())), None) => ConnectionEnd::Closed,
         (Ended::Writer, None) => ConnectionEnd::Broken(io::ErrorKind::BrokenPipe.into()),
-    })
+    }
 }
 
 /// Why no further line is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ended {
-    Client,
+    /// Its stream ended, or broke.
+    Client(io::Result<()>),
     Writer,
     Stop,
-}
-
-/// Reads in a thread of its own, which may wait for as long as the process lives.
-///
-/// It is not joined: a read of a pipe cannot be interrupted, so after a stop the thread stays until the client writes
-/// or goes. The second receiver gives the error of the reader, once there is one.
-fn read_lines(
-    reader: impl Read + Send + 'static,
-    max_bytes: u64,
-) -> io::Result<(mpsc::Receiver<Line>, oneshot::Receiver<io::Result<()>>)> {
-    let (sender, receiver) = mpsc::channel(MAX_LINES_AHEAD);
-    let (ended, has_ended) = oneshot::channel();
-    thread::Builder::new().name("mcp-reader".to_owned()).spawn(move || {
-        let mut lines = Lines::new(reader, max_bytes);
-        let res = loop {
-            match lines.next() {
-                Ok(Some(line)) => {
-                    if sender.blocking_send(line).is_err() {
-                        break Ok(());
-                    }
-                }
-                Ok(None) => break Ok(()),
-                Err(err) => break Err(err),
-            }
-        };
-        let _ = ended.send(res);
-    })?;
-    Ok((receiver, has_ended))
 }
 
 /// Takes lines until there are no more, or the connection is to end. Calls run beside it; an answer is written as soon as it is
 /// there, whatever came before it.
 async fn take_lines(
     peer: &Arc<Peer>,
-    mut lines: mpsc::Receiver<Line>,
+    mut lines: Incoming,
     calls: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) -> Ended {
@@ -149,18 +177,21 @@ async fn take_lines(
     // A task runs a call, and then waits with its answer.
     let most_tasks = peer.server.options.max_calls.saturating_add(MAX_ANSWERS_WAITING);
     loop {
+        // Its end wakes nobody: a task that has ended is taken out with the next line.
+        while calls.try_join_next().is_some() {}
         let line = tokio::select! {
             biased;
             () = stop.cancelled() => return Ended::Stop,
             () = peer.outbox.closed() => return Ended::Writer,
-            Some(_) = calls.join_next(), if !calls.is_empty() => continue,
+            Some(_) = calls.join_next(), if calls.len() >= most_tasks => continue,
             changed = changes.changed(), if !has_ended => match changed {
                 Some(_) => None,
                 None => { has_ended = true; continue }
             },
-            line = lines.recv(), if calls.len() < most_tasks => match line {
-                Some(line) => Some(line),
-                None => return Ended::Client,
+            line = lines.next(), if calls.len() < most_tasks => match line {
+                Ok(Some(line)) => Some(line),
+                Ok(None) => return Ended::Client(Ok(())),
+                Err(err) => return Ended::Client(Err(err)),
             },
         };
         let work = async {
@@ -256,7 +287,7 @@ async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
 async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &CancellationToken) {
     let options = &peer.server.options;
     peer.session.questions.close();
-    if *end == Ended::Client {
+    if matches!(end, Ended::Client(_)) {
         tokio::select! {
             () = all_ended(&mut calls) => {}
             () = tokio::time::sleep(options.drain) => {}

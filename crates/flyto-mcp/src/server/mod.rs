@@ -7,10 +7,15 @@ mod revision; //   what is spoken
 mod fault;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
+mod incoming;
 mod line;
 mod message;
+#[cfg(unix)]
+mod no_wait;
 mod outbox;
 mod params;
+#[cfg(unix)]
+mod stdio;
 
 // and what is done with them.
 mod approval; //     what the user of a client is asked
@@ -33,6 +38,7 @@ mod subscription; // changes of the tools
 
 use std::{
     io::{self, Read, Write},
+    panic,
     sync::Arc,
     time::Duration,
 };
@@ -40,13 +46,18 @@ use std::{
 use flyto_host::Host;
 use flyto_tools::CancellationToken;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout_at},
+};
 
 pub use self::{
     approval::ClientApprovals, connection::ConnectionEnd, http::HttpOptions,
     options::ServerOptions, revision::Revision,
 };
-use self::{background::Jobs, lifecycle::ServerInfo, listing::Listings, seal::Sealer};
+use self::{
+    background::Jobs, connection::Streams, lifecycle::ServerInfo, listing::Listings, seal::Sealer,
+};
 use crate::Servers;
 
 /// Offers the tools of a host to clients of the Model Context Protocol.
@@ -198,7 +209,36 @@ impl Server {
         writer: impl Write + Send + 'static,
         stop: &CancellationToken,
     ) -> io::Result<ConnectionEnd> {
-        connection::serve(Arc::clone(&self.0), reader, writer, stop).await
+        let streams = Streams::of(reader, writer, &self.0.options)?;
+        Ok(self.serve_streams(streams, stop).await)
+    }
+
+    /// The same over stdin and stdout of this process. Where both are pipes or sockets, as clients start a server, no thread
+    /// waits for them, and a call costs no change of threads: on Linux from 6.4 on, and elsewhere with sockets. Their flags stay
+    /// as they are.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread or descriptor left for the streams.
+    ///
+    /// # Panics
+    ///
+    /// The runtime around this has no I/O.
+    pub async fn serve_stdio(&self, stop: &CancellationToken) -> io::Result<ConnectionEnd> {
+        let streams = Streams::of_stdio(&self.0.options)?;
+        Ok(self.serve_streams(streams, stop).await)
+    }
+
+    /// Serves in a task, so that the calls of the client begin on the thread that has read them.
+    async fn serve_streams(&self, streams: Streams, stop: &CancellationToken) -> ConnectionEnd {
+        // It aborts its task where this future is dropped.
+        let mut serving = JoinSet::new();
+        serving.spawn(connection::serve(Arc::clone(&self.0), streams, stop.clone()));
+        match serving.join_next().await {
+            Some(Ok(end)) => end,
+            Some(Err(err)) if err.is_panic() => panic::resume_unwind(err.into_panic()),
+            _ => ConnectionEnd::Stopped,
+        }
     }
 
     /// Cancels calls that [go on by themselves](ServerOptions::jobs), and waits for their ends, for

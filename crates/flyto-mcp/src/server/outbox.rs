@@ -1,4 +1,4 @@
-//! What goes to the peer: a queue with a bound on its messages and on their bytes, and the thread that writes it.
+//! What goes to the peer: a queue with a bound on its messages and on their bytes, and the thread or task that writes it.
 
 use std::{
     io::{self, Write},
@@ -7,7 +7,12 @@ use std::{
 };
 
 use serde::Serialize;
+#[cfg(unix)]
+use tokio::io::{Interest, unix::AsyncFd};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+#[cfg(unix)]
+use super::no_wait::{self, NoWait};
 
 /// Messages that wait to be written, at most. A peer that does not read delays what would queue another one.
 const MAX_QUEUED: usize = 64;
@@ -16,7 +21,7 @@ const MAX_QUEUED_BYTES: u32 = 4 * 1024 * 1024;
 /// Bytes that are written at once where so many wait: the capacity of a pipe on Linux, pipe(7).
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The way to the peer. Cloning is cheap; the thread that writes ends with the last clone, once all is written.
+/// The way to the peer. Cloning is cheap; what writes it ends with the last clone, once all is written.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     queue: mpsc::Sender<Queued>,
@@ -49,6 +54,32 @@ impl Outbox {
         thread::Builder::new().name("mcp-writer".to_owned()).spawn(move || {
             let _ = ended.send(write(receiver, writer));
         })?;
+        Ok((outbox, has_ended))
+    }
+
+    /// The same with a task in place of the thread, for a stream that never waits. The task ends with the receiver, too.
+    ///
+    /// # Errors
+    ///
+    /// The system does not watch the stream (epoll_ctl(2)).
+    ///
+    /// # Panics
+    ///
+    /// There is no runtime with I/O around this.
+    #[cfg(unix)]
+    pub(crate) fn start_polled(
+        stream: NoWait,
+    ) -> io::Result<(Self, oneshot::Receiver<io::Result<()>>)> {
+        let stream = no_wait::watch(stream, Interest::WRITABLE)?;
+        let (outbox, receiver) = Self::channel();
+        let (mut ended, has_ended) = oneshot::channel();
+        tokio::spawn(async move {
+            let written = tokio::select! {
+                written = write_polled(receiver, stream) => written,
+                () = ended.closed() => return,
+            };
+            let _ = ended.send(written);
+        });
         Ok((outbox, has_ended))
     }
 
@@ -106,12 +137,47 @@ fn bytes(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
 
-/// Writes until no sender is left, several short messages at once where they wait.
+/// Writes until no sender is left.
 fn write(mut messages: mpsc::Receiver<Queued>, mut writer: impl Write) -> io::Result<()> {
     while let Some(first) = messages.blocking_recv() {
-        // Written messages give their room back at the end of each round.
-        let mut rooms = vec![first.room];
-        let mut lines = first.bytes;
+        let round = Round::of(first, &mut messages);
+        writer.write_all(&round.lines)?;
+        writer.flush()?;
+    }
+    Ok(())
+}
+
+/// The same in a task.
+#[cfg(unix)]
+async fn write_polled(
+    mut messages: mpsc::Receiver<Queued>,
+    mut stream: AsyncFd<NoWait>,
+) -> io::Result<()> {
+    while let Some(first) = messages.recv().await {
+        let round = Round::of(first, &mut messages);
+        let mut rest = &round.lines[..];
+        while !rest.is_empty() {
+            match stream.async_io_mut(Interest::WRITABLE, |it| it.write(rest)).await {
+                Ok(n) => rest = &rest[n..],
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) => return Err(err),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is written at once: several short messages where they wait.
+struct Round {
+    lines: Vec<u8>,
+    /// Those messages give their room back once this is dropped.
+    _rooms: Vec<OwnedSemaphorePermit>,
+}
+
+impl Round {
+    /// With `first`, and with those behind it that are there.
+    fn of(first: Queued, messages: &mut mpsc::Receiver<Queued>) -> Self {
+        let (mut lines, mut rooms) = (first.bytes, vec![first.room]);
         lines.push(b'\n');
         while lines.len() < WRITE_BYTES
             && let Ok(next) = messages.try_recv()
@@ -120,8 +186,6 @@ fn write(mut messages: mpsc::Receiver<Queued>, mut writer: impl Write) -> io::Re
             lines.push(b'\n');
             rooms.push(next.room);
         }
-        writer.write_all(&lines)?;
-        writer.flush()?;
+        Self { lines, _rooms: rooms }
     }
-    Ok(())
 }

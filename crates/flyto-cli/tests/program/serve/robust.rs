@@ -1,7 +1,12 @@
 //! Hostile clients and tools: what they cost the server, and which processes are left.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -9,37 +14,85 @@ use super::client::Client;
 use super::running::{TREE, fifo, lines, survivors, watched};
 use super::tools::allowed;
 
-#[test]
-fn streams_that_do_not_wait_are_read_and_written_all_the_same() {
-    // The flag belongs to the open file, which any process has that a client handed it to.
-    let place = allowed(&[("t", "head -c 300000 /dev/zero | tr '\\0' x", "")]);
-    let (stdin, mut requests) = std::io::pipe().unwrap();
-    let (answers, stdout) = std::io::pipe().unwrap();
-    rustix::io::ioctl_fionbio(&stdin, true).unwrap();
-    rustix::io::ioctl_fionbio(&stdout, true).unwrap();
-    let words = ["--plugins", "plugins", "serve", "--output-limit", "400000"];
-    let mut server = place
-        .flyto(&words)
-        .command(|it| {
-            it.stdin(stdin).stdout(stdout);
-        })
-        .start();
-    let mut answers = BufReader::new(answers).lines();
+/// A call of the tool `t`, whose answer is more than a pipe holds.
+fn long_call(id: u64) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
+    let params = json!({"name": "p__t", "arguments": {}, "_meta": meta});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+fn assert_long_answer(line: &str, id: u64) {
+    let answer: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(answer["id"], id);
+    assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(300_000));
+}
+
+/// Has a server with these streams answer three calls, one after the other, and end with its client.
+fn check_streams(
+    stdin: impl Into<Stdio>,
+    stdout: impl Into<Stdio>,
+    mut requests: impl Write,
+    answers: impl Read,
+) {
+    let place = allowed(&[("t", "head -c 300000 /dev/zero | tr '\\0' x", "")]);
+    let words = ["--plugins", "plugins", "serve", "--output-limit", "400000"];
+    let start = |it: &mut Command| {
+        it.stdin(stdin).stdout(stdout);
+    };
+    let mut server = place.flyto(&words).command(start).start();
+    let mut answers = BufReader::new(answers).lines();
     for id in 0..3 {
         // The server has nothing to read until the last answer was taken, and more to write than a pipe holds.
-        let params = json!({"name": "p__t", "arguments": {}, "_meta": meta});
-        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-        writeln!(requests, "{call}").unwrap();
-        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
-        assert_eq!(answer["id"], id);
-        assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(300_000));
+        writeln!(requests, "{}", long_call(id)).unwrap();
+        assert_long_answer(&answers.next().unwrap().unwrap(), id);
     }
     drop(requests);
     assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn pipes_are_read_and_written() {
+    let (stdin, requests) = std::io::pipe().unwrap();
+    let (answers, stdout) = std::io::pipe().unwrap();
+    let shared = stdin.try_clone().unwrap();
+    check_streams(stdin, stdout, requests, answers);
+    // Whoever shares the pipe still waits for it.
+    assert!(!fcntl_getfl(&shared).unwrap().contains(OFlags::NONBLOCK));
+}
+
+#[test]
+fn streams_that_do_not_wait_are_read_and_written_all_the_same() {
+    // The flag belongs to the open file, which any process has that a client handed it to.
+    let (stdin, requests) = std::io::pipe().unwrap();
+    let (answers, stdout) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&stdin, true).unwrap();
+    rustix::io::ioctl_fionbio(&stdout, true).unwrap();
+    check_streams(stdin, stdout, requests, answers);
+}
+
+#[test]
+fn sockets_are_read_and_written() {
+    // So Node.js starts its children.
+    let (stdin, requests) = UnixStream::pair().unwrap();
+    let (answers, stdout) = UnixStream::pair().unwrap();
+    check_streams(OwnedFd::from(stdin), OwnedFd::from(stdout), requests, answers);
+}
+
+#[test]
+fn files_are_read_and_written() {
+    let place = allowed(&[("t", "head -c 300000 /dev/zero | tr '\\0' x", "")]);
+    std::fs::write(place.path().join("requests"), format!("{}\n", long_call(7))).unwrap();
+    let stdin = File::open(place.path().join("requests")).unwrap();
+    let stdout = File::create(place.path().join("answers")).unwrap();
+    let words = ["--plugins", "plugins", "serve", "--output-limit", "400000"];
+    let start = |it: &mut Command| {
+        it.stdin(stdin).stdout(stdout);
+    };
+    assert!(place.flyto(&words).command(start).start().wait().unwrap().success());
+    assert_long_answer(&std::fs::read_to_string(place.path().join("answers")).unwrap(), 7);
 }
 
 #[test]
