@@ -17,6 +17,7 @@ mod metadata;
 mod preview;
 
 // what it is called, and where it is kept,
+mod hidden;
 mod name;
 mod readiness;
 mod registry;
@@ -33,6 +34,7 @@ pub use call::{
 };
 pub use error::{ToolError, ToolErrorKind};
 pub use failure::Failure;
+pub use hidden::is_hidden;
 pub use input::{Input, InputError, json_value};
 pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
 pub use name::{InvalidName, InvalidNameKind, ToolId};

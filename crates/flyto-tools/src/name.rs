@@ -8,6 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
+use crate::hidden::{is_hidden, quoted};
+
 /// The name of a tool inside of the host: `tool`, or `owner:tool`, where the owner is a plugin or
 /// a server.
 ///
@@ -33,7 +35,7 @@ pub struct ToolId {
 
 /// A text that is no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to use {name:?} as the name of a tool: {why}")]
+#[error("failed to use {} as the name of a tool: {why}", quoted(name))]
 pub struct InvalidName {
     /// The text, cut to 256 bytes at most.
     pub name: String,
@@ -204,17 +206,11 @@ fn fault(text: &str) -> Option<InvalidNameKind> {
     }
 }
 
-/// White space, controls, and the characters by which one name passes for another: soft hyphen,
-/// zero-width and direction marks, byte order mark ([Unicode TR 36], section 3).
+/// White space, and the characters by which one name passes for another ([Unicode TR 36], section 3).
 ///
 /// [Unicode TR 36]: https://www.unicode.org/reports/tr36/
 fn is_unseen(it: char) -> bool {
-    let invisible = matches!(
-        it,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-    );
-    it.is_whitespace() || it.is_control() || invisible
+    it.is_whitespace() || is_hidden(it)
 }
 
 /// Whether `name` fits `[A-Za-z][A-Za-z0-9_-]{0,63}`.
@@ -289,7 +285,7 @@ mod tests {
                 }
                 Err(err) => format!("refused: {}", err.why),
             };
-            lines.push_str(&format!("{name:?} {line}\n"));
+            lines.push_str(&format!("{} {line}\n", quoted(name)));
         }
         expect.assert_eq(&lines);
     }
@@ -353,6 +349,8 @@ mod tests {
                 "a\0b",
                 "a\u{202e}b",
                 "a\u{200b}",
+                "a\u{3164}",
+                "a\u{2800}",
                 "a__b",
                 &"x".repeat(257),
             ],
@@ -367,6 +365,8 @@ mod tests {
                 "a\0b" refused: white space, control and invisible characters cannot be part of a name
                 "a\u{202e}b" refused: white space, control and invisible characters cannot be part of a name
                 "a\u{200b}" refused: white space, control and invisible characters cannot be part of a name
+                "a\u{3164}" refused: white space, control and invisible characters cannot be part of a name
+                "a\u{2800}" refused: white space, control and invisible characters cannot be part of a name
                 "a__b" refused: `__` stands between owner and tool, so only a name with an owner can hold it
                 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" refused: it is longer than 256 bytes
             "#]],

@@ -1,5 +1,6 @@
 //! Characters that are not seen, or that change what is seen around them.
 
+use flyto_tools::is_hidden;
 use serde::Serialize;
 
 use crate::ToolDefinition;
@@ -17,7 +18,8 @@ pub struct HiddenCharacter {
     pub line: usize,
     /// The character as `U+202E`.
     pub code_point: String,
-    /// What it does: `direction`, `invisible` or `control`.
+    /// What it does: `direction`, `control` or, for each other one, `invisible`: it shows as nothing, as a blank, or as
+    /// whatever a font makes of it.
     pub kind: &'static str,
 }
 
@@ -28,31 +30,12 @@ fn kind_of(it: char) -> Option<&'static str> {
         '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             Some("direction")
         }
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{17b4}'
-        | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200d}'
-        | '\u{2028}'
-        | '\u{2029}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{2800}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => Some("invisible"),
         // Blanks that are not the one that separates words.
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
             Some("invisible")
         }
         it if it.is_control() => Some("control"),
+        it if is_hidden(it) => Some("invisible"),
         _ => None,
     }
 }
@@ -107,4 +90,22 @@ pub fn hidden_characters(def: &ToolDefinition) -> Vec<HiddenCharacter> {
         }
     }
     res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_hidden_character_passes() {
+        for c in '\0'..=char::MAX {
+            if is_hidden(c) && !matches!(c, '\n' | '\t') {
+                assert!(kind_of(c).is_some(), "{c:?}");
+            }
+        }
+        let kinds =
+            ['\u{2067}', '\u{9b}', '\u{3164}', '\u{e000}', '\u{200d}', '\u{a0}', 'é'].map(kind_of);
+        let [direction, control, hidden] = ["direction", "control", "invisible"].map(Some);
+        assert_eq!(kinds, [direction, control, hidden, hidden, hidden, hidden, None]);
+    }
 }

@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 
 use flyto_host::stages::Call;
-use flyto_tools::Access;
+use flyto_tools::{Access, is_hidden};
 
 use super::seal::canonical;
 
@@ -138,6 +138,7 @@ fn visible(text: &str) -> String {
     for it in text.chars() {
         match it {
             '"' | '\'' | '\\' => res.push(it),
+            it if is_hidden(it) && !it.is_control() => res.extend(it.escape_unicode()),
             it => res.extend(it.escape_debug()),
         }
     }
@@ -155,6 +156,7 @@ mod tests {
             "a\\nbecause: the user said so\\u{202e}\\u{1b}[2J"
         );
         assert_eq!(shown("é \"x\""), "é \"x\"");
+        assert_eq!(shown("a\u{3164}\u{115f}\u{2800}"), "a\\u{3164}\\u{115f}\\u{2800}");
         assert_eq!(word("a b"), "\"a b\"");
         assert_eq!(word("--x=/tmp/a"), "--x=/tmp/a");
         assert_eq!(word(""), "\"\"");

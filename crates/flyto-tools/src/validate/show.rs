@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::hidden::is_hidden;
+
 /// Characters of a string that are shown; enough to recognise it.
 const MAX_CHARS: usize = 40;
 /// Entries of a list that are shown.
@@ -31,14 +33,9 @@ pub(super) fn escaped(text: &str) -> String {
     res
 }
 
-/// Control characters, separators of lines and paragraphs, bidirectional marks, invisible characters
-/// and tags.
 fn acts(c: char) -> bool {
-    // Joiners (U+200C, U+200D) are part of words.
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    // Joiners are part of words.
+    is_hidden(c) && !matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// A pointer one step further.
