@@ -1,0 +1,238 @@
+//! What becomes of servers.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn server(variables: Variables, declared: Value, dir: Option<&str>) -> ClientServer {
+    ClientServer { name: "s".to_owned(), declared, variables, dir: dir.map(Into::into) }
+}
+
+#[track_caller]
+fn check(variables: Variables, declared: Value, expect: Expect) {
+    let shown = match server(variables, declared, Some("/p")).convert() {
+        Ok(ImportedServer { declaration, notes }) => {
+            format!(
+                "{declaration}\n{}",
+                notes.iter().map(|it| format!("{it}\n")).collect::<String>()
+            )
+        }
+        Err(why) => format!("{why}\n"),
+    };
+    expect.assert_eq(&shown);
+}
+
+#[test]
+fn a_secret_beside_a_reference_is_left_out() {
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    check(
+        Variables::Braced,
+        json!({"command": "x", "args": ["--token", "${T:-abc}", format!("a=${{B:-{token}}}")], "cwd": "/",
+               "env": {"API_TOKEN": format!("${{API_TOKEN:-{token}}}"), "FOO": format!("${{FOO:-{token}}}"),
+                       "A_KEY": "${UNSET}SECRET", "B_TOKEN": "${B_TOKEN}", "AUTHORIZATION": "Bearer ${T}", "C": "${C:-plain}"}}),
+        expect![[r#"
+            {"command":"x","args":["--token","${S_TOKEN}","${S_ARGUMENT}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
+            a secret is not copied; set the variable S_TOKEN
+            a secret is not copied; set the variable S_ARGUMENT
+            a secret is not copied; set the variable API_TOKEN
+            a secret is not copied; set the variable FOO
+            a secret is not copied; set the variable A_KEY
+        "#]],
+    );
+}
+
+#[test]
+fn a_path_in_the_home_directory_needs_no_shell() {
+    check(
+        Variables::Prefixed,
+        json!({"command": "~/bin/x", "args": ["~/notes"], "cwd": "~"}),
+        expect![[r#"
+            {"command":"${HOME}/bin/x","args":["~/notes"],"cwd":"${HOME}"}
+        "#]],
+    );
+    check(
+        Variables::None,
+        json!({"command": "x", "cwd": "~ada/x"}),
+        expect![[r#"
+            "~ada/x" names the home of a user, which only a shell looks up
+        "#]],
+    );
+}
+
+#[test]
+fn programs() {
+    let env =
+        json!({"A": "${env:B}", "C": "a$b", "GITHUB_TOKEN": "ghp_x", "D_TOKEN": "${D}", "N": 5});
+    check(
+        Variables::Braced,
+        json!({"type": "stdio", "command": "./run", "args": ["${workspaceFolder}", "--api-key", "k1", "--token=t", "$HOME"],
+               "env": env, "timeout": 1500, "alwaysAllow": ["x"]}),
+        expect![[r#"
+            {"command":"/p/./run","args":["/p","--api-key","${S_API_KEY}","--token=${S_TOKEN}","$$HOME"],"env":{"A":"${B}","C":"a$$b","GITHUB_TOKEN":"${GITHUB_TOKEN}","D_TOKEN":"${D}","N":"5"},"cwd":"/p","timeout_seconds":2}
+            a secret is not copied; set the variable S_API_KEY
+            a secret is not copied; set the variable S_TOKEN
+            a secret is not copied; set the variable GITHUB_TOKEN
+            left out: alwaysAllow
+        "#]],
+    );
+    check(
+        Variables::Shell,
+        json!({"command": "x", "args": ["$HOME/$", "${A:-b}"], "cwd": "sub"}),
+        expect![[r#"
+            {"command":"x","args":["$HOME/$$","${A:-b}"],"cwd":"/p/sub"}
+        "#]],
+    );
+    check(
+        Variables::None,
+        json!({"command": "x", "args": ["${A}"], "env_vars": ["T"], "tool_timeout_sec": 90.0}),
+        expect![[r#"
+            {"command":"x","args":["$${A}"],"env":{"T":"${T}"},"cwd":"/p","timeout_seconds":90}
+        "#]],
+    );
+    check(
+        Variables::Braced,
+        json!({"command": "x", "env": {"K": "${input:my-key}"}}),
+        expect![[r#"
+            {"command":"x","env":{"K":"${MY_KEY}"},"cwd":"/p"}
+            the client asks for my-key; set the variable MY_KEY
+        "#]],
+    );
+}
+
+#[test]
+fn addresses() {
+    let headers = json!({"Authorization": "Bearer abc", "X-Team": "t"});
+    check(
+        Variables::Braced,
+        json!({"type": "http", "url": "https://a.org/mcp", "headers": headers}),
+        expect![[r#"
+            {"url":"https://a.org/mcp","headers":{"Authorization":"Bearer ${S_AUTHORIZATION}","X-Team":"t"}}
+            a secret is not copied; set the variable S_AUTHORIZATION
+        "#]],
+    );
+    check(
+        Variables::Shell,
+        json!({"httpUrl": "https://a.org/mcp?api_key=1"}),
+        expect![[r#"
+            {"url":"${S_URL}"}
+            a secret is not copied; set the variable S_URL
+        "#]],
+    );
+    check(
+        Variables::None,
+        json!({"url": "https://a.org", "bearer_token_env_var": "T", "env_http_headers": {"X": "Y"}}),
+        expect![[r#"
+            {"url":"https://a.org","headers":{"X":"${Y}","Authorization":"Bearer ${T}"}}
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_client_does_not_offer_is_told() {
+    check(
+        Variables::None,
+        json!({"command": "x", "enabled_tools": ["a", "b"], "disabled_tools": ["c"]}),
+        expect![[r#"
+            {"command":"x","cwd":"/p"}
+            the client does not offer c, and here all tools are offered; to deny them, add {"permissions":{"deny":["mcp__s__c"]}} to the configuration
+            the client offers only a, b, and here all tools are offered; a rule "deny" keeps one from being called
+        "#]],
+    );
+    check(
+        Variables::Shell,
+        json!({"command": "x", "includeTools": ["a"], "excludeTools": []}),
+        expect![[r#"
+            {"command":"x","cwd":"/p"}
+            the client offers only a, and here all tools are offered; a rule "deny" keeps one from being called
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_used() {
+    check(
+        Variables::Braced,
+        json!({"command": "x", "disabled": true}),
+        expect![[r#"
+        it is switched off
+    "#]],
+    );
+    check(
+        Variables::Braced,
+        json!({}),
+        expect![[r#"
+        it has neither a command nor an address
+    "#]],
+    );
+    check(
+        Variables::Braced,
+        json!({"command": "x", "args": [1]}),
+        expect![[r#"
+        an argument is no text
+    "#]],
+    );
+    check(
+        Variables::Prefixed,
+        json!({"command": "x", "args": ["${file}"]}),
+        expect![[r#"
+        it uses ${file}, which means nothing here
+    "#]],
+    );
+    check(
+        Variables::Braced,
+        json!({"command": "x", "args": ["${file}.${1}"]}),
+        expect![[r#"
+            it uses ${1}, which means nothing here
+        "#]],
+    );
+    check(
+        Variables::Braced,
+        json!({"type": "sse", "url": "https://a.org/sse"}),
+        expect![[r#"
+            it speaks the older way over HTTP ("sse"), which is not spoken here; many such servers have an address for "http" as well
+        "#]],
+    );
+    check(
+        Variables::Prefixed,
+        json!({"command": "x", "args": ["a${pathSeparator}b${/}c", "${workspaceFolderBasename}"]}),
+        expect![[r#"
+            {"command":"x","args":["a/b/c","p"],"cwd":"/p"}
+        "#]],
+    );
+    for declared in [json!({"command": "./x"}), json!({"command": "x", "cwd": "sub"})] {
+        let why = server(Variables::None, declared, None).convert().unwrap_err();
+        assert!(matches!(why, ImportError::Relative { .. }), "{why}");
+    }
+}
+
+#[test]
+fn names_are_made_of_plain_characters() {
+    let named = |name: &str| {
+        let name = name.to_owned();
+        ClientServer { name, ..server(Variables::None, json!({}), None) }.name()
+    };
+    assert_eq!(["my server", "-", "a_b"].map(named), ["my-server", "server", "a_b"]);
+}
+
+/// Texts that cost more than they are long, where each `${` looks for its end or stands for a path.
+#[test]
+fn a_server_is_bounded() {
+    let long_dir = format!("/{}", "d".repeat(4000));
+    for (text, dir) in [
+        ("${".repeat(2 << 20), "/p"),
+        ("${workspaceFolder}".repeat(1 << 18), &*long_dir),
+        ("${input:x}".repeat(1 << 18), "/p"),
+        ("$".repeat(MAX_SERVER_BYTES), "/p"),
+    ] {
+        for variables in [Variables::Braced, Variables::Shell, Variables::None] {
+            let declared = json!({"command": "x", "args": [text]});
+            let res = server(variables, declared, Some(dir)).convert();
+            assert_eq!(res, Err(ImportError::TooLong));
+        }
+    }
+    let declared = json!({"command": "x", "args": vec![""; 1 << 20]});
+    let res = server(Variables::None, declared, None).convert();
+    assert_eq!(res, Err(ImportError::TooLong));
+    let declared = json!({"command": "x", "args": ["y".repeat(MAX_SERVER_BYTES - 64)]});
+    assert!(server(Variables::None, declared, None).convert().is_ok());
+}
