@@ -251,6 +251,64 @@ fn servers_that_have_one_name_here_are_not_mixed_up() {
 }
 
 #[test]
+fn reasons_and_notes_hide_secrets() {
+    let place = Place::new();
+    let token = concat!("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let servers = serde_json::json!({
+        "a": {"command": format!("./{token}")},
+        "b": {"command": "x", "disabled_tools": [token]},
+        "c": {"url": "https://a.org", token: 1},
+        "d": {"url": format!("ftp://a.org?x={token}")},
+        token: {"command": "x"},
+        "e": {"command": "x", "args": [1], "cwd": format!("~{token}/x")},
+        "f": {"command": "x", "cwd": format!("~{token}")},
+        "g": {"url": format!("ftp://{token}")},
+        "h": {"command": "x", "env": {token: [1]}},
+    });
+    let file = serde_json::json!({"mcpServers": servers, "projects": {format!("/{token}"): {"mcpServers": {"x": {}}}}});
+    place.write("home/.claude.json", &file.to_string());
+    let ran = place.flyto(&["import", "home/.claude.json", "--print"]).run();
+    let shown = ran.shown();
+    assert!(!shown.contains(&token[4..]), "{shown}");
+    place.flyto(&["import", "home/.claude.json", "--print"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "a": {
+        +     "command": "${A_COMMAND}"
+        +   },
+        +   "b": {
+        +     "command": "x"
+        +   },
+        +   "c": {
+        +     "url": "https://a.org"
+        +   },
+        +   "d": {
+        +     "url": "${D_URL}"
+        +   },
+        +   "f": {
+        +     "command": "x",
+        +     "cwd": "${F_CWD}"
+        +   },
+        +   "g": {
+        +     "url": "${G_URL}"
+        +   }
+        -- stderr
+        the server server is left out: its name looks like a secret, which is not copied
+        the server e is left out: an argument is no text
+        the server h is left out: [redacted: github-token, 40 characters] in "env" is no text
+        a: a secret is not copied; set the variable A_COMMAND
+        b: the client does not offer [redacted: github-token, 40 characters], and here all tools are offered; to deny them, add {"permissions":{"deny":["mcp__b__[redacted: github-token, 40 characters]"]}} to the configuration
+        c: left out: [redacted: github-token, 40 characters]
+        d: a secret is not copied; set the variable D_URL
+        f: a secret is not copied; set the variable F_CWD
+        g: a secret is not copied; set the variable G_URL
+        the servers of the project /[redacted: github-token, 40 characters] are not read; `flyto import` in that directory reads them
+        nothing was written
+    "#]]);
+}
+
+#[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();
     place.write("a.json", "{\"x\": 1}");

@@ -7,7 +7,7 @@ use flyto_plugin::{LoadOptions, read_servers};
 use serde_json::{Map, Value, json};
 
 use super::{
-    secrets::{Secrets, is_scheme, is_secret_name, own_text, variable},
+    secrets::{Role, Secrets, is_scheme, is_secret_name, is_variable, own_text, variable},
     types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES, Variables},
 };
 
@@ -21,6 +21,9 @@ impl ClientServer {
         let declared = self.members()?;
         if !self.is_enabled() {
             return Err(ImportError::Disabled);
+        }
+        if self.has_secret_name() {
+            return Err(ImportError::SecretName { what: "its name" });
         }
         let mut maker = Maker {
             name: self.name(),
@@ -82,6 +85,9 @@ const KEYS: [&str; 22] = [
     "excludeTools",
 ];
 
+/// Options of programs such as `mcp-remote` behind which a header stands.
+const HEADER_OPTIONS: [&str; 2] = ["-H", "--header"];
+
 impl Maker<'_> {
     /// Counts a text that was made.
     fn spend(&mut self, n_bytes: usize) -> Result<(), ImportError> {
@@ -117,7 +123,8 @@ impl Maker<'_> {
     }
 
     fn program(&mut self, command: &str) -> Result<(), ImportError> {
-        let mut command = from_home(self.expanded(command)?)?;
+        let of = variable(&format!("{} command", self.name));
+        let mut command = from_home(self.value(of, "", command)?)?;
         let is_path = command.contains('/') && !command.starts_with(['/', '$']);
         if is_path {
             command = self.in_project(&command)?;
@@ -137,6 +144,7 @@ impl Maker<'_> {
         }
         let mut env = Map::new();
         for (key, value) in self.texts("env")? {
+            self.check_name(&key, "the name of a variable")?;
             let value = self.value(key.clone(), &key, &value)?;
             env.insert(key, value.into());
         }
@@ -144,12 +152,20 @@ impl Maker<'_> {
             let key = it.as_str().or_else(|| it["name"].as_str());
             let no_text = || ImportError::NotText { what: "a name in \"env_vars\"".to_owned() };
             let key = key.ok_or_else(no_text)?;
+            self.check_name(key, "the name of a variable")?;
+            if !is_variable(key) {
+                return Err(ImportError::NotAVariable { key: "env_vars" });
+            }
             env.insert(key.to_owned(), format!("${{{key}}}").into());
         }
         if !env.is_empty() {
             self.server.insert("env".to_owned(), env.into());
         }
-        let cwd = self.text("cwd")?.map(|it| from_home(self.expanded(&it)?)).transpose()?;
+        let cwd = self.text("cwd")?.map(|it| {
+            let of = variable(&format!("{} cwd", self.name));
+            from_home(self.value(of, "", &it)?)
+        });
+        let cwd = cwd.transpose()?;
         let cwd = match cwd {
             Some(cwd) if cwd.starts_with(['/', '$']) => Some(cwd),
             Some(cwd) => Some(self.in_project(&cwd)?),
@@ -169,12 +185,23 @@ impl Maker<'_> {
 
     /// An argument, behind another one that may be the option to which it belongs.
     fn argument(&mut self, before: &str, arg: &str) -> Result<String, ImportError> {
+        if let Some((header, value)) =
+            arg.split_once(':').filter(|_| HEADER_OPTIONS.contains(&before))
+        {
+            let (name, secret) = (self.expanded(header)?, value.trim_start());
+            let blanks = &value[..value.len() - secret.len()];
+            let secret = self.header(header, secret)?;
+            return Ok(format!("{name}:{blanks}{secret}"));
+        }
         if before.starts_with('-') && !before.contains('=') && is_secret_name(before) {
             return self.value(variable(&format!("{} {before}", self.name)), before, arg);
         }
-        if let Some((option, value)) = arg.split_once('=').filter(|it| it.0.starts_with('-')) {
+        // `--option=value`, and `NAME=value` as programs that set variables have it.
+        let is_assignment = |it: &(&str, &str)| it.0.starts_with('-') || is_variable(it.0);
+        if let Some((option, value)) = arg.split_once('=').filter(is_assignment) {
+            self.check_name(option, "the name of an option")?;
             let value = self.value(variable(&format!("{} {option}", self.name)), option, value)?;
-            return Ok(format!("{option}={value}"));
+            return Ok(format!("{}={value}", self.expanded(option)?));
         }
         self.value(variable(&format!("{} argument", self.name)), "", arg)
     }
@@ -187,33 +214,25 @@ impl Maker<'_> {
             (Some(url), ..) | (None, Some(url), _) | (None, None, Some(url)) => url,
             _ => return Err(ImportError::NoTransport),
         };
-        let has_user = url.split('/').nth(2).is_some_and(|it| it.contains('@'));
-        let has_secret = url.split(['?', '&', '#']).skip(1).any(|it| {
-            it.split_once('=')
-                .is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
-        });
-        let name = if has_user || has_secret { "url_token" } else { "url" };
-        let url = self.value(variable(&format!("{} url", self.name)), name, &url)?;
+        let url =
+            self.value_of(Role::Address, variable(&format!("{} url", self.name)), "url", &url)?;
         self.server.insert("url".to_owned(), url.into());
         let mut headers = Map::new();
         for key in ["headers", "http_headers"] {
             for (header, value) in self.texts(key)? {
-                let of = variable(&format!("{} {header}", self.name));
-                let (scheme, secret) = match value.split_once(' ') {
-                    Some((scheme @ ("Bearer" | "Basic" | "Token"), secret)) => {
-                        (format!("{scheme} "), secret)
-                    }
-                    _ => (String::new(), &*value),
-                };
-                let value = format!("{scheme}{}", self.value(of, &header, secret)?);
+                self.check_name(&header, "the name of a header")?;
+                let value = self.header(&header, &value)?;
                 headers.insert(header, value.into());
             }
         }
-        for (header, variable) in self.texts("env_http_headers")? {
-            headers.insert(header, format!("${{{variable}}}").into());
+        for (header, named) in self.texts("env_http_headers")? {
+            self.check_name(&header, "the name of a header")?;
+            let value = self.named_variable(&header, &named)?;
+            headers.insert(header, value.into());
         }
-        if let Some(variable) = self.text("bearer_token_env_var")? {
-            headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}").into());
+        if let Some(named) = self.text("bearer_token_env_var")? {
+            let token = self.named_variable("Authorization", &named)?;
+            headers.insert("Authorization".to_owned(), format!("Bearer {token}").into());
         }
         if !headers.is_empty() {
             self.server.insert("headers".to_owned(), headers.into());
@@ -221,16 +240,60 @@ impl Maker<'_> {
         Ok(())
     }
 
+    /// The value of a header; a scheme before a secret stays.
+    fn header(&mut self, header: &str, value: &str) -> Result<String, ImportError> {
+        let of = variable(&format!("{} {header}", self.name));
+        let (scheme, secret) = match value.split_once(' ') {
+            Some((scheme @ ("Bearer" | "Basic" | "Token"), secret)) => {
+                (format!("{scheme} "), secret)
+            }
+            _ => (String::new(), value),
+        };
+        Ok(format!("{scheme}{}", self.value(of, header, secret)?))
+    }
+
+    /// A reference to the variable that a declaration names. Where the secret itself stands in the place of its name, as in
+    /// `bearer_token_env_var = "ghp_…"`, it is left out.
+    fn named_variable(&mut self, header: &str, named: &str) -> Result<String, ImportError> {
+        if is_variable(named) && !self.secrets.is_for_a_name(named) {
+            return Ok(format!("${{{named}}}"));
+        }
+        self.left_out_secret(variable(&format!("{} {header}", self.name)))
+    }
+
+    /// Refuses a name that would be copied with a secret in it.
+    fn check_name(&self, name: &str, what: &'static str) -> Result<(), ImportError> {
+        match self.secrets.is_a_name(name) {
+            true => Err(ImportError::SecretName { what }),
+            false => Ok(()),
+        }
+    }
+
     /// A value under a name. In the place of a secret stands this variable.
     fn value(&mut self, variable: String, name: &str, value: &str) -> Result<String, ImportError> {
+        self.value_of(Role::Text, variable, name, value)
+    }
+
+    fn value_of(
+        &mut self,
+        role: Role,
+        variable: String,
+        name: &str,
+        value: &str,
+    ) -> Result<String, ImportError> {
         let expanded = self.expanded(value)?;
         let own = own_text(&expanded);
-        if !is_scheme(&own) && (is_secret_name(name) || self.secrets.is_one(name, &own)) {
-            let reference = format!("${{{variable}}}");
-            self.note(ImportNote::SecretLeftOut { variable })?;
-            return Ok(reference);
+        if !is_scheme(&own) && (is_secret_name(name) || self.secrets.is_in(role, name, &own)) {
+            return self.left_out_secret(variable);
         }
         Ok(expanded)
+    }
+
+    /// The reference that stands in the place of a secret.
+    fn left_out_secret(&mut self, variable: String) -> Result<String, ImportError> {
+        let reference = format!("${{{variable}}}");
+        self.note(ImportNote::SecretLeftOut { variable })?;
+        Ok(reference)
     }
 
     /// A text with the variables of the client as this program writes them.
@@ -267,11 +330,7 @@ impl Maker<'_> {
     }
 
     fn reference(&mut self, inner: &str) -> Result<String, ImportError> {
-        let is_name = |it: &str| {
-            let mut chars = it.chars();
-            chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-                && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
+        self.check_name(inner.split_once(":-").map_or(inner, |it| it.0), "the name of a variable")?;
         if let Some(id) = inner.strip_prefix("input:") {
             let variable = variable(id);
             let reference = format!("${{{variable}}}");
@@ -280,7 +339,7 @@ impl Maker<'_> {
         }
         let named = inner.strip_prefix("env:");
         let inner = named.unwrap_or(inner);
-        let is_variable = named.is_some() || self.of.variables != Variables::Prefixed;
+        let is_reference = named.is_some() || self.of.variables != Variables::Prefixed;
         match inner {
             "userHome" => Ok("${HOME}".to_owned()),
             "pathSeparator" | "/" => Ok("/".to_owned()),
@@ -294,7 +353,7 @@ impl Maker<'_> {
                 }
                 None => Err(ImportError::NoProject { name: inner.to_owned() }),
             },
-            _ if is_variable && is_name(inner.split_once(":-").map_or(inner, |it| it.0)) => {
+            _ if is_reference && is_variable(inner.split_once(":-").map_or(inner, |it| it.0)) => {
                 Ok(format!("${{{inner}}}"))
             }
             _ => Err(ImportError::UnknownVariable { name: inner.to_owned() }),

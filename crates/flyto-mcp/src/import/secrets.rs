@@ -21,6 +21,21 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     NAMES.iter().any(|it| name.contains(it)) || name.ends_with("_KEY") || name.ends_with("_PAT")
 }
 
+/// Further names of members of a query whose values are secrets. Elsewhere they are words as others: `PWD` is a directory.
+const QUERY_NAMES: [&str; 8] = ["KEY", "AUTH", "PAT", "PASS", "PWD", "CODE", "SIG", "SIGNATURE"];
+
+/// A part of an address that is shorter is no token without a name.
+const MIN_TOKEN_BYTES: usize = 16;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The address of a server. Each part of it that looks made by a machine counts as a token.
+    Address,
+    /// Any other text, in which an address may name a commit or an archive by its digest.
+    Text,
+}
+
 /// Tells secrets by their form.
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
@@ -28,11 +43,67 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Whether a value looks like a secret. What cannot be scanned counts as one.
-    pub(super) fn is_one(&self, name: &str, value: &str) -> bool {
+    /// Whether a value is a secret, or an address with one in it. What cannot be scanned counts as one.
+    pub(super) fn is_in(&self, role: Role, name: &str, value: &str) -> bool {
+        let mut addresses = value.split_whitespace().filter_map(|it| it.split_once("://"));
+        self.is_one(name, value)
+            || addresses.any(|(scheme, it)| {
+                // A file is one of this machine, and its path is read by no other.
+                !scheme.ends_with("file") && self.is_in_address(role, it)
+            })
+    }
+
+    /// Whether a name that would be copied looks like a secret.
+    pub(super) fn is_a_name(&self, name: &str) -> bool {
+        name.len() >= MIN_TOKEN_BYTES && self.is_one("", name)
+    }
+
+    /// Whether a secret stands where the name of a variable is to stand. Most names of variables are in capitals.
+    pub(super) fn is_for_a_name(&self, text: &str) -> bool {
+        let is_capital = !text.contains(|c: char| c.is_ascii_lowercase());
+        self.is_one("", text) || (!is_capital && self.is_one("token", text))
+    }
+
+    fn is_one(&self, name: &str, value: &str) -> bool {
         // Some rules look at what a value is assigned to.
         let text = format!("{name}={value}");
         self.guard.scan(name, text.as_bytes()).map_or(true, |found| !found.is_empty())
+    }
+
+    /// Whether there is a secret in what stands behind the scheme of an address.
+    fn is_in_address(&self, role: Role, address: &str) -> bool {
+        let (authority, rest) =
+            address.split_at(address.find(['/', '?', '#']).unwrap_or(address.len()));
+        let user = authority.rsplit_once('@').map_or("", |it| it.0);
+        let has_secret_user = match (role, user.split_once(':')) {
+            (Role::Address, _) => user.contains(|c| c != ':'),
+            (Role::Text, Some((_, password))) => !password.is_empty(),
+            // `ssh://git@example.org`
+            (Role::Text, None) => self.is_token(role, user),
+        };
+        has_secret_user
+            || rest.split(['/', '?', '&', '#', ';']).any(|part| {
+                // The end of Base64 is no assignment.
+                let part = part.trim_end_matches('=');
+                match part.split_once('=') {
+                    Some((name, value)) => {
+                        is_secret_name(name)
+                            || QUERY_NAMES.contains(&&*variable(name))
+                            || self.is_one(name, value)
+                            || self.is_token(role, value)
+                    }
+                    None => self.is_token(role, part),
+                }
+            })
+    }
+
+    /// Whether a part of an address looks like a token.
+    fn is_token(&self, role: Role, part: &str) -> bool {
+        // A commit, or the content of an archive: SHA-1 and SHA-256.
+        let is_digest =
+            |it: &str| matches!(it.len(), 40 | 64) && it.bytes().all(|it| it.is_ascii_hexdigit());
+        let mut parts = part.split('@').filter(|it| it.len() >= MIN_TOKEN_BYTES);
+        parts.any(|it| !(role == Role::Text && is_digest(it)) && self.is_one("token", it))
     }
 }
 
@@ -74,4 +145,11 @@ pub(super) fn variable(words: &str) -> String {
         true => format!("_{res}"),
         false => res,
     }
+}
+
+/// Whether a text is the name of a variable, as a reference has it.
+pub(super) fn is_variable(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

@@ -7,6 +7,8 @@ use flyto_plugin::MAX_NAME_CHARS;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::secrets::Secrets;
+
 /// The most bytes of a converted server, as JSON, and of its notes: 64 KiB, several times what the longest command line
 /// of a server takes. A short reference may stand for a long path, so it is the result that is bounded.
 pub const MAX_SERVER_BYTES: usize = 64 << 10;
@@ -37,9 +39,13 @@ pub(super) enum Variables {
 
 impl ClientServer {
     /// The name that the server has in a configuration of flyto: letters, digits, `_` and `-`, a letter or digit first, at
-    /// most 64. Other characters become `-`, so two servers of a file may have one name.
+    /// most 64. Other characters become `-`, so two servers of a file may have one name. A name that looks like a secret is
+    /// `server`.
     #[must_use]
     pub fn name(&self) -> String {
+        if self.has_secret_name() {
+            return "server".to_owned();
+        }
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
         let res: String = self.name.chars().map(plain).take(MAX_NAME_CHARS).collect();
         let res = res.trim_start_matches(['_', '-']);
@@ -63,6 +69,11 @@ impl ClientServer {
     pub fn args(&self) -> impl Iterator<Item = &str> {
         let args = self.declared.get("args").and_then(Value::as_array);
         args.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Whether its name looks like a secret, which is not copied.
+    pub(super) fn has_secret_name(&self) -> bool {
+        Secrets::default().is_a_name(&self.name)
     }
 
     /// The members of the declaration.
@@ -149,6 +160,8 @@ impl fmt::Display for ImportNote {
 }
 
 /// Why a server of another client cannot be used by flyto. Its `Display` follows the name of the server.
+///
+/// It may quote the declaration with the secrets that are in it; a caller that shows it redacts it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -196,6 +209,18 @@ pub enum ImportError {
     NoProject {
         /// What stands between the braces.
         name: String,
+    },
+    /// A name that would be copied looks like a secret.
+    #[error("{what} looks like a secret, which is not copied")]
+    SecretName {
+        /// Whose name: `its name`, `the name of a variable`.
+        what: &'static str,
+    },
+    /// A member that names variables holds something else, which may be a value.
+    #[error("{key:?} holds what is no name of a variable")]
+    NotAVariable {
+        /// The key.
+        key: &'static str,
     },
     /// It would be longer than [`MAX_SERVER_BYTES`], with its notes.
     #[error("it is longer than {} KiB", MAX_SERVER_BYTES >> 10)]

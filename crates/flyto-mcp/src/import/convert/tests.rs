@@ -24,19 +24,132 @@ fn check(variables: Variables, declared: Value, expect: Expect) {
 
 #[test]
 fn a_secret_beside_a_reference_is_left_out() {
-    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let token = GITHUB;
     check(
         Variables::Braced,
         json!({"command": "x", "args": ["--token", "${T:-abc}", format!("a=${{B:-{token}}}")], "cwd": "/",
                "env": {"API_TOKEN": format!("${{API_TOKEN:-{token}}}"), "FOO": format!("${{FOO:-{token}}}"),
                        "A_KEY": "${UNSET}SECRET", "B_TOKEN": "${B_TOKEN}", "AUTHORIZATION": "Bearer ${T}", "C": "${C:-plain}"}}),
         expect![[r#"
-            {"command":"x","args":["--token","${S_TOKEN}","${S_ARGUMENT}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
+            {"command":"x","args":["--token","${S_TOKEN}","a=${S_A}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
             a secret is not copied; set the variable S_TOKEN
-            a secret is not copied; set the variable S_ARGUMENT
+            a secret is not copied; set the variable S_A
             a secret is not copied; set the variable API_TOKEN
             a secret is not copied; set the variable FOO
             a secret is not copied; set the variable A_KEY
+        "#]],
+    );
+}
+
+/// A token of GitHub, of the form that it has.
+const GITHUB: &str = concat!("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a");
+
+/// A token of no known form.
+const OPAQUE: &str = concat!("q7RkX2mZ", "v9TbN4sLw8Yc");
+
+#[test]
+fn a_secret_in_an_address_is_left_out() {
+    let uuid = "8f14e45f-ceea-467f-a83d-0c1b2e3f4a5b";
+    let digest = "2c26b46b68ffc68ff99b453c1d30413413422d70";
+    for (url, is_secret) in [
+        (format!("https://a.org/api/s/{OPAQUE}/mcp"), true),
+        (format!("https://a.org/{uuid}/sse"), true),
+        (format!("https://a.org/{digest}"), true),
+        (format!("https://a.org/mcp?profile={OPAQUE}"), true),
+        ("https://a.org/mcp?x=1&key=abc".to_owned(), true),
+        ("https://a.org/mcp;auth=abc#x".to_owned(), true),
+        ("https://ada@a.org/mcp".to_owned(), true),
+        ("https://a.org/mcp?api_key=${KEY:-abc}".to_owned(), true),
+        ("https://a.org/${PATH_TOKEN}/mcp?api_key=${KEY}&v=2025-06-18".to_owned(), false),
+        ("https://mcp.example.org/model-context-protocol/v1/streamable-http".to_owned(), false),
+        ("http://localhost:8931/mcp".to_owned(), false),
+    ] {
+        let made = server(Variables::Braced, json!({"url": url}), None).convert().unwrap();
+        let expect = if is_secret { "${S_URL}" } else { &url };
+        assert_eq!(made.declaration["url"], expect);
+        assert_eq!(!made.notes.is_empty(), is_secret, "{url}");
+    }
+    for (arg, is_secret) in [
+        (format!("https://a.org/api/s/{OPAQUE}/mcp"), true),
+        (format!("--url=https://a.org/{uuid}"), true),
+        ("postgres://ada:pw@localhost/db".to_owned(), true),
+        ("postgres://ada@localhost/db".to_owned(), false),
+        (format!("git+https://example.org/a/b@{digest}"), false),
+        ("git+ssh://git@example.org/a/b".to_owned(), false),
+        ("file:///nix/store/v5sv61sszx301i0x6xysaqzla09nksnd-x".to_owned(), false),
+    ] {
+        let made =
+            server(Variables::Braced, json!({"command": "x", "args": [arg]}), None).convert();
+        let made = made.unwrap();
+        assert_eq!(made.declaration["args"][0] != *arg, is_secret, "{arg}: {made:?}");
+    }
+}
+
+#[test]
+fn a_secret_in_a_command_line_is_left_out() {
+    check(
+        Variables::Braced,
+        json!({"command": format!("x --token {GITHUB}"), "cwd": format!("/srv/{GITHUB}"),
+               "args": ["-e", "API_KEY=pw", "-e", "A=b", "--header", "Authorization: Bearer pw", "-H", "X-Api-Key:pw",
+                        "--header", "X-Team: ${TEAM}", "--header", "Authorization:${AUTH}"]}),
+        expect![[r#"
+            {"command":"${S_COMMAND}","args":["-e","API_KEY=${S_API_KEY}","-e","A=b","--header","Authorization: Bearer ${S_AUTHORIZATION}","-H","X-Api-Key:${S_X_API_KEY}","--header","X-Team: ${TEAM}","--header","Authorization:${AUTH}"],"cwd":"${S_CWD}"}
+            a secret is not copied; set the variable S_COMMAND
+            a secret is not copied; set the variable S_API_KEY
+            a secret is not copied; set the variable S_AUTHORIZATION
+            a secret is not copied; set the variable S_X_API_KEY
+            a secret is not copied; set the variable S_CWD
+        "#]],
+    );
+}
+
+#[test]
+fn a_secret_is_no_name() {
+    for (declared, what) in [
+        (json!({"command": "x", "env": {GITHUB: "1"}}), "the name of a variable"),
+        (json!({"command": "x", "env": {"A": format!("${{{GITHUB}}}")}}), "the name of a variable"),
+        (
+            json!({"command": "x", "args": [format!("${{input:{GITHUB}}}")]}),
+            "the name of a variable",
+        ),
+        (json!({"command": "x", "args": [format!("--{GITHUB}=1")]}), "the name of an option"),
+        (json!({"command": "x", "env_vars": [GITHUB]}), "the name of a variable"),
+        (json!({"command": "x", "env_vars": [{"name": GITHUB}]}), "the name of a variable"),
+        (json!({"url": "https://a.org", "headers": {GITHUB: "1"}}), "the name of a header"),
+    ] {
+        let why = server(Variables::Braced, declared, None).convert().unwrap_err();
+        assert_eq!(why, ImportError::SecretName { what });
+        assert!(!why.to_string().contains("ghp_"));
+    }
+    let named =
+        ClientServer { name: GITHUB.to_owned(), ..server(Variables::None, json!({}), None) };
+    assert_eq!(named.name(), "server");
+    assert_eq!(named.convert(), Err(ImportError::SecretName { what: "its name" }));
+    let no_name = json!({"command": "x", "env_vars": ["API_KEY=pw"]});
+    let why = server(Variables::None, no_name, None).convert().unwrap_err();
+    assert_eq!(why, ImportError::NotAVariable { key: "env_vars" });
+}
+
+#[test]
+fn a_token_in_the_place_of_a_name_is_left_out() {
+    for token in [GITHUB, OPAQUE, "sk-a1", "pass word"] {
+        check(
+            Variables::None,
+            json!({"url": "https://a.org", "bearer_token_env_var": token, "env_http_headers": {"X-Key": token}}),
+            expect![[r#"
+                {"url":"https://a.org","headers":{"X-Key":"${S_X_KEY}","Authorization":"Bearer ${S_AUTHORIZATION}"}}
+                a secret is not copied; set the variable S_X_KEY
+                a secret is not copied; set the variable S_AUTHORIZATION
+            "#]],
+        );
+    }
+    check(
+        Variables::None,
+        json!({"url": "https://a.org", "bearer_token_env_var": "githubPersonalAccessToken",
+               "env_http_headers": {"X-Key": "MY_S3_KEY_V2_2024"}}),
+        expect![[r#"
+            {"url":"https://a.org","headers":{"X-Key":"${MY_S3_KEY_V2_2024}","Authorization":"Bearer ${S_AUTHORIZATION}"}}
+            a secret is not copied; set the variable S_AUTHORIZATION
         "#]],
     );
 }
