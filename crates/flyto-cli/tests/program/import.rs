@@ -309,6 +309,27 @@ fn reasons_and_notes_hide_secrets() {
 }
 
 #[test]
+fn what_stands_in_a_file_more_than_once_is_told() {
+    let place = Place::new();
+    place.write(
+        ".mcp.json",
+        "\u{feff}{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"a\": {\"command\": \"y\"}}}",
+    );
+    place.flyto(&["import", ".mcp.json", "--print"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        DIR/home/.config/flyto/config.json: "mcpServers"
+        +   "a": {
+        +     "command": "y",
+        +     "cwd": "DIR"
+        +   }
+        -- stderr
+        the file has /mcpServers/a more than once, and the last one counts
+        nothing was written
+    "#]]);
+}
+
+#[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();
     place.write("a.json", "{\"x\": 1}");

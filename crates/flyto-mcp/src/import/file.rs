@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{
     comments::without_comments,
+    repeated,
     types::{ClientServer, Variables},
 };
 
@@ -25,6 +26,10 @@ pub struct ClientFile {
     pub servers: Vec<ClientServer>,
     /// Directories of other projects, as Claude Code writes them, whose servers are not among them.
     pub other_projects: Vec<String>,
+    /// JSON pointers (RFC 6901) to the members that stand more than once, among the servers that are read and above them: a
+    /// server of a name, a member of a server. Of each the last one counts, as for the client. At most 100, of 1,000 bytes
+    /// each. TOML with such members is refused.
+    pub repeated: Vec<String>,
 }
 
 /// What is to be known of a file beside its text.
@@ -98,7 +103,7 @@ pub enum ClientFileError {
 
 impl ClientFile {
     /// Reads a text: TOML with `mcp_servers`, as Codex has it, or JSON with `mcpServers`, as Claude Code, Gemini CLI and
-    /// Cursor have it, or with `servers`, as VS Code has it. Comments in JSON are left out.
+    /// Cursor have it, or with `servers`, as VS Code has it. Comments in JSON are left out, and so is a byte order mark.
     ///
     /// A file of Claude Code has servers of projects as well: those of the project of the current directory come first, and
     /// take the place of others of their names.
@@ -107,7 +112,7 @@ impl ClientFile {
     ///
     /// Each variant of [`ClientFileError`]. A server that cannot be used is no error here; [`ClientServer::convert`] says so.
     pub fn parse(text: &str, context: &ClientFileContext) -> Result<Self, ClientFileError> {
-        let root = value(text, context)?;
+        let (root, mut repeated) = value(text, context)?;
         // How far above the current directory it lies, its directory, its servers.
         let mut project: Option<(usize, &String, &Map<String, Value>)> = None;
         let mut other_projects = Vec::new();
@@ -127,7 +132,15 @@ impl ClientFile {
         if top.is_none() && project.is_none() && other_projects.is_empty() {
             return Err(ClientFileError::NoServers);
         }
-        let mut res = Self { servers: Vec::new(), other_projects };
+        let of_project = project.map(|(_, dir, _)| {
+            format!("/projects/{}/mcpServers", dir.replace('~', "~0").replace('/', "~1"))
+        });
+        repeated.retain(|it| {
+            let read = top.iter().map(|it| it.0).chain(of_project.as_deref());
+            // Above the servers, or among them.
+            read.clone().any(|read| is_below(read, it) || is_below(it, read))
+        });
+        let mut res = Self { servers: Vec::new(), other_projects, repeated };
         if let Some((n_below, _, servers)) = project {
             // The directory as we write it: the file may write `/` in front of it a million times.
             let dir = context.current_dir.ancestors().nth(n_below).map(Path::to_owned);
@@ -163,16 +176,26 @@ impl ClientFile {
     }
 }
 
-/// What a text says, in the format of its file.
-fn value(text: &str, context: &ClientFileContext) -> Result<Value, ClientFileError> {
+/// Whether a pointer leads to what another one leads to, or to a part of it.
+fn is_below(pointer: &str, other: &str) -> bool {
+    pointer.strip_prefix(other).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+}
+
+/// What a text says, in the format of its file, and what stands in it more than once.
+fn value(text: &str, context: &ClientFileContext) -> Result<(Value, Vec<String>), ClientFileError> {
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(ClientFileError::TooLong);
     }
+    // The byte order mark, which some editors write.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if context.path.extension().is_some_and(|it| it == "toml") {
         let toml = toml::from_str(text);
-        return toml.map_err(|it| ClientFileError::Toml { message: it.message().to_owned() });
+        let toml = toml.map_err(|it| ClientFileError::Toml { message: it.message().to_owned() });
+        return Ok((toml?, Vec::new()));
     }
-    let json = serde_json::from_str(&without_comments(text));
+    let is_read =
+        |it: &str| matches!(it, "mcpServers" | "mcp_servers" | "servers" | "mcp" | "projects");
+    let json = repeated::parse(&without_comments(text), is_read);
     json.map_err(|it| ClientFileError::Json { message: it.to_string() })
 }
 
@@ -225,6 +248,34 @@ mod tests {
         let read = parse("/p/.claude.json", &file.to_string()).unwrap();
         assert_eq!(read.servers.len(), MAX_SERVERS);
         assert_eq!(read.servers[0].convert().unwrap().declaration["cwd"], "/p/sub");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_error() {
+        let read = parse("/p/.mcp.json", "\u{feff}{\"mcpServers\": {\"a\": {}}}").unwrap();
+        assert_eq!(read.servers.len(), 1);
+        let read = parse("/p/config.toml", "\u{feff}[mcp_servers.a]\ncommand = \"x\"\n").unwrap();
+        assert_eq!(read.servers.len(), 1);
+    }
+
+    #[test]
+    fn a_member_that_stands_more_than_once_is_told() {
+        let read = parse(
+            "/p/.claude.json",
+            r#"{"x": 1, "x": 2, "servers": {"b": 1, "b": 2},
+                "projects": {"/p": {"x": 1, "x": 2, "mcpServers": {"c": {}, "c": {"args": 1, "args": 2}}},
+                             "/q": {"mcpServers": {"d": {}, "d": {}}}},
+                "mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#,
+        );
+        let read = read.unwrap();
+        let told =
+            ["/projects/~1p/mcpServers/c", "/projects/~1p/mcpServers/c/args", "/mcpServers/a"];
+        assert_eq!(read.repeated, told);
+        assert_eq!(read.servers[1].command(), Some("y"));
+        let read = parse("/p/.mcp.json", r#"{"mcpServers": {}, "mcpServers": {"a": {}}}"#).unwrap();
+        assert_eq!((&*read.repeated[0], read.servers.len()), ("/mcpServers", 1));
+        let twice = parse("/p/config.toml", "[mcp_servers.a]\ncommand = \"x\"\n[mcp_servers.a]\n");
+        assert!(matches!(twice, Err(ClientFileError::Toml { .. })), "{twice:?}");
     }
 
     #[test]

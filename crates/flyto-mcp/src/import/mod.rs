@@ -28,7 +28,8 @@
 //! | Cursor | in a directory `.cursor` | `mcpServers` | `${env:NAME}` |
 //! | VS Code | any other name | `servers`, `mcp.servers` | `${env:NAME}` |
 //!
-//! Comments in JSON are left out, and so is a comma behind the last member.
+//! Comments in JSON are left out, and so are a comma behind the last member and a byte order mark. Of members that stand in an
+//! object more than once the last one counts ([`ClientFile::repeated`]).
 //!
 //! ## Secrets
 //!
@@ -50,11 +51,16 @@
 
 mod types; // a server, and what can be wrong with it
 
-mod comments; // JSON with comments
-mod file; //     where servers stand in a file
+// Where servers stand in a file,
+mod file;
 
+mod comments; // JSON with comments
+mod repeated; // members that stand more than once
+
+// and what becomes of one.
 mod convert;
-mod secrets; // values that are not copied // a server as flyto declares it
+
+mod secrets; // values that are not copied
 
 pub use self::{
     file::{ClientFile, ClientFileContext, ClientFileError, MAX_FILE_BYTES, MAX_SERVERS},

@@ -107,6 +107,12 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
             }
         }
     }
+    document.notes.extend(
+        found
+            .repeated
+            .iter()
+            .map(|it| format!("the file has {it} more than once, and the last one counts")),
+    );
     document.notes.extend(found.other_projects.iter().map(|dir| {
         format!("the servers of the project {dir} are not read; `flyto import` in that directory reads them")
     }));
