@@ -330,6 +330,41 @@ fn what_stands_in_a_file_more_than_once_is_told() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_not_waited_for() {
+    let place = Place::new();
+    let fifo = place.path().join("fifo.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    place.flyto(&["import", "fifo.json"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to read DIR/fifo.json: it is a pipe
+    "#]]);
+    place.flyto(&["import", "home"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to read DIR/home: it is a directory
+    "#]]);
+    place.flyto(&["import", "/dev/zero"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to read /dev/zero: it is a device
+    "#]]);
+    // A configuration neither.
+    place.write("a.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    place.flyto(&["--config", "fifo.json", "import", "a.json"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to read DIR/fifo.json: it is a pipe
+    "#]]);
+    // A stream that is open already is read to its end.
+    let ran = place
+        .flyto(&["import", "/dev/stdin", "--print", "--format", "json"])
+        .stdin(br#"{"mcpServers": {"a": {"command": "x"}}}"#)
+        .run();
+    assert_eq!(ran.json()["added"]["a"]["command"], "x");
+}
+
+#[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();
     place.write("a.json", "{\"x\": 1}");

@@ -3,10 +3,12 @@
 mod insert; // a text with more servers
 mod own; //    this program among the servers
 
+use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+use flyto_diagnostics::files::{self, ReadError};
 use flyto_mcp::import::{ClientFile, ClientFileContext, MAX_FILE_BYTES};
 use flyto_security::{DefaultGuard, SecretGuard as _, redact};
 use serde::Serialize;
@@ -135,21 +137,37 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     told(&document, session)
 }
 
-/// The text of a file; `None` where there is none.
+/// The text of a regular file; `None` where there is none. Nothing else is waited for, but for a stream that was handed over as
+/// a descriptor: `/dev/stdin`, and what a shell has for `<(…)`.
 fn read(file: &Path) -> Result<Option<String>, Stop> {
-    let failed = |err: std::io::Error| {
-        Stop::new(Why::Failed, format!("failed to read {}: {err}", file.display()))
+    let failed = |why: &dyn Display| {
+        Stop::new(Why::Failed, format!("failed to read {}: {why}", file.display()))
     };
-    let open = match fs::File::open(file) {
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        open => open.map_err(failed)?,
+    let too_long = || Stop::new(Why::Broken, format!("{} is longer than 16 MiB", file.display()));
+    let bytes = match is_descriptor(file) {
+        true => {
+            let mut bytes = Vec::new();
+            let open = fs::File::open(file).map_err(|err| failed(&err))?;
+            open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|err| failed(&err))?;
+            bytes
+        }
+        false => match files::read(file) {
+            Err(ReadError::Missing) => return Ok(None),
+            Err(ReadError::TooLarge) => return Err(too_long()),
+            read => read.map_err(|err| failed(&err))?,
+        },
     };
-    let mut text = String::new();
-    open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    match text.len() as u64 > MAX_FILE_BYTES {
-        true => Err(Stop::new(Why::Broken, format!("{} is longer than 16 MiB", file.display()))),
-        false => Ok(Some(text)),
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(too_long());
     }
+    let text = String::from_utf8(bytes).map_err(|_| failed(&"it is not UTF-8"))?;
+    Ok(Some(text))
+}
+
+/// Whether a path leads to a descriptor of this process.
+fn is_descriptor(file: &Path) -> bool {
+    file == Path::new("/dev/stdin")
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|it| file.starts_with(it))
 }
 
 /// Shows what is added, line by line.
