@@ -43,18 +43,15 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Directories that are missing are made, for the user alone. A new file is the user's alone as well; the rights of one
 /// that was there are kept. On an error `path` is as it was.
 pub(crate) fn replace(path: &Path, bytes: &[u8], flush: Flush) -> io::Result<()> {
-    let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
+    let dir = parent(path);
+    create_dir(dir)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        builder.mode(0o700);
+        use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
     }
-    builder.create(dir)?;
     let new = path.with_extension(format!("{}.new", ids::digits()));
     let written = options.open(&new).and_then(|mut file| {
         if let Ok(former) = fs::metadata(path) {
@@ -68,6 +65,20 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], flush: Flush) -> io::Result<()>
         return Err(err);
     }
     if flush == Flush::Now { sync_dir(dir) } else { Ok(()) }
+}
+
+/// The directory in which a file lies.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a directory, with those above it, for the user alone. One that is there stays as it is.
+pub(crate) fn create_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
 }
 
 /// The rights of a file without the bits that give a program the rights of its owner: the new content is not what they

@@ -364,6 +364,43 @@ fn what_is_no_regular_file_is_not_waited_for() {
     assert_eq!(ran.json()["added"]["a"]["command"], "x");
 }
 
+/// The lock is one of the directory, which the first of them makes.
+#[test]
+fn first_imports_at_once_keep_what_each_of_them_adds() {
+    let place = Place::new();
+    let names: Vec<_> = (0..8).map(|it| format!("s{it}")).collect();
+    for name in &names {
+        place.write(
+            &format!("{name}.json"),
+            &format!(r#"{{"mcpServers": {{"{name}": {{"command": "x"}}}}}}"#),
+        );
+    }
+    let started: Vec<_> =
+        names.iter().map(|it| place.flyto(&["import", &format!("{it}.json")]).start()).collect();
+    for mut child in started {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let config: serde_json::Value = serde_json::from_str(&config(&place)).unwrap();
+    assert!(names.iter().all(|it| config["mcpServers"].get(it).is_some()), "{config}");
+}
+
+#[test]
+fn a_lock_that_another_process_holds_is_told() {
+    let place = Place::new();
+    place.write("a.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    place.write(CONFIG, "{}");
+    let dir = fs::File::open(place.path().join(CONFIG).parent().unwrap()).unwrap();
+    dir.lock().unwrap();
+    // What is shown only is written by no process.
+    assert_eq!(place.flyto(&["import", "a.json", "--print"]).run().code, Some(0));
+    place.flyto(&["import", "a.json"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to lock DIR/home/.config/flyto/config.json: another process holds its directory's lock for 5s
+    "#]]);
+    assert_eq!(config(&place), "{}");
+}
+
 #[test]
 fn what_is_no_file_of_servers_says_so() {
     let place = Place::new();

@@ -11,7 +11,7 @@ use std::{
 use flyto_diagnostics::{At, Findings, ObjectReader, Severity, Source, Span, files, json};
 
 use super::permissions;
-use crate::replace::{Flush, replace};
+use crate::replace::{Flush, create_dir, parent, replace};
 
 /// How long a process waits for another one that adds rules.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,23 +96,30 @@ pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
 #[derive(Debug)]
 #[must_use = "the lock is released when this is dropped"]
 pub struct ConfigLock {
-    /// `None` where there is no directory yet, and on systems without such locks.
+    /// `None` on systems without such locks.
     _dir: Option<File>,
 }
 
 /// Keeps other processes and threads that edit a configuration file from reading it before this edit is in it:
 /// [`add_rules`] and each caller of this. The lock is one of the file's directory (flock(2)), as the file itself is replaced;
-/// a link is followed.
+/// a link is followed. A directory that is missing is made, for the user alone.
 ///
 /// # Errors
 ///
-/// The directory cannot be opened, or another process holds its lock for 5 s.
+/// The directory cannot be made or opened, or another process holds its lock for 5 s.
 pub fn lock_config_file(file: &Path) -> io::Result<ConfigLock> {
+    lock_within(file, LOCK_TIMEOUT)
+}
+
+fn lock_within(file: &Path, timeout: Duration) -> io::Result<ConfigLock> {
     let real = file.canonicalize();
-    let dir = real.as_deref().unwrap_or(file).parent().filter(|it| cfg!(unix) && it.is_dir());
-    let Some(dir) = dir else { return Ok(ConfigLock { _dir: None }) };
+    let dir = parent(real.as_deref().unwrap_or(file));
+    if cfg!(not(unix)) {
+        return Ok(ConfigLock { _dir: None });
+    }
+    create_dir(dir)?;
     let dir = File::open(dir)?;
-    let end = Instant::now() + LOCK_TIMEOUT;
+    let end = Instant::now() + timeout;
     loop {
         match dir.try_lock() {
             Ok(()) => return Ok(ConfigLock { _dir: Some(dir) }),
@@ -121,8 +128,7 @@ pub fn lock_config_file(file: &Path) -> io::Result<ConfigLock> {
                 thread::sleep(Duration::from_millis(10));
             }
             Err(TryLockError::WouldBlock) => {
-                let why =
-                    format!("another process holds its directory's lock for {LOCK_TIMEOUT:?}");
+                let why = format!("another process holds its directory's lock for {timeout:?}");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
         }
@@ -235,6 +241,37 @@ mod tests {
         });
         let text = std::fs::read_to_string(&file).expect("read");
         assert!(rules.iter().all(|it| text.contains(&format!("{it:?}"))), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_is_held_by_one_until_it_is_dropped() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let dir = tempfile::tempdir().expect("a directory");
+        // The directory is not there yet: the first one makes it.
+        let file = dir.path().join("new/flyto/config.json");
+        let held = lock_config_file(&file).expect("made");
+        let mode =
+            std::fs::metadata(file.parent().expect("one")).expect("made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let waited = lock_within(&file, Duration::from_millis(30)).expect_err("it is held");
+        assert_eq!(waited.kind(), io::ErrorKind::TimedOut);
+        // By a link it is the same file.
+        std::fs::write(&file, "{}").expect("written");
+        let link = dir.path().join("link.json");
+        symlink(&file, &link).expect("linked");
+        lock_within(&link, Duration::ZERO).expect_err("it is held");
+        // A file elsewhere is another one.
+        let other = lock_within(&dir.path().join("other.json"), Duration::ZERO).expect("free");
+        drop(other);
+        // One that waits has it as soon as it is dropped.
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| lock_config_file(&link).map(drop));
+            thread::sleep(Duration::from_millis(30));
+            drop(held);
+            waits.join().expect("no panic").expect("free");
+        });
     }
 
     #[test]
