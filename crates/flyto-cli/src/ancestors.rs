@@ -2,6 +2,10 @@
 //!
 //! The variable `FLYTO_SERVED_BY` tells a flyto that another one started it as a server. A command such as `env -i` drops it,
 //! and cannot drop the processes above.
+//!
+//! The file of a process that the dynamic loader was started for (`/lib64/ld-linux-x86-64.so.2 flyto serve`) is the loader, so
+//! such a process is told from one of `flyto` by itself, and not from another one of the loader. A chain of them behind a
+//! `flyto` ends one process later.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -108,6 +112,15 @@ mod tests {
         // Another program of this name is none of it, and this one under another name is.
         check(&[OWN, (Some("wrapper"), "flyto"), OWN, (Some("wrapper"), "flyto")], None);
         check(&[OWN, (Some("flyto"), ") R (x"), (Some("flyto"), "exe")], TWO);
+    }
+
+    #[test]
+    fn a_chain_by_the_loader_ends_one_process_later() {
+        let loader = (Some("ld-linux-x86-64.so.2"), "ld-linux-x86-64");
+        check(&[loader, OWN, SHELL], None);
+        check(&[loader, loader, OWN, SHELL], None);
+        check(&[loader, loader, loader, OWN, SHELL], TWO);
+        check(&[OWN, loader, loader, loader], None);
     }
 
     #[test]
