@@ -227,31 +227,35 @@ pub(super) async fn lines_until(
     Ok(seen)
 }
 
-/// Leader and child print a line for each SIGHUP. One that is sent to the tree reaches both, one to
+/// A signal whose number is the same on all systems (POSIX, kill(1)), and that no program is started to ignore: `nohup` has
+/// SIGHUP ignored, a shell SIGINT and SIGQUIT in what it starts in the background, and what is ignored is inherited.
+const ALRM: Signal = Signal(14);
+
+/// Leader and child print a line for each SIGALRM. One that is sent to the tree reaches both, one to
 /// the leader that alone. Where signals are not declared, the handle refuses to send one.
 pub(super) async fn signals_reach_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
-    let mut steps = vec!["on", "HUP", "leader heard", "-"];
+    let mut steps = vec!["on", "ALRM", "leader heard", "-"];
     if ctx.ends_children() {
-        steps.extend(["child", "[", "on", "HUP", "child heard", "-", "say", "child", "nap", "]"]);
+        steps.extend(["child", "[", "on", "ALRM", "child heard", "-", "say", "child", "nap", "]"]);
     }
     steps.extend(["say", "leader", "nap"]);
     let (observer, mut chunks) = mpsc::channel(16);
     let options = RunOptions::new().observer(observer);
     let process = ctx.env.start(ctx.spec(&steps), options).await?;
     if !ctx.has(Capability::Signals) {
-        return match process.signal(Signal::HUP, Target::Tree) {
+        return match process.signal(ALRM, Target::Tree) {
             Ok(()) => Err(Failure::new("signals are not declared, and one was sent")),
             Err(err) => equal("the refusal", err.kind(), ExecErrorKind::Unsupported),
         };
     }
     let both: &[&str] = if ctx.ends_children() { &["leader", "child"] } else { &["leader"] };
     lines_until(&mut chunks, both).await?;
-    process.signal(Signal::HUP, Target::Tree)?;
+    process.signal(ALRM, Target::Tree)?;
     let heard: &[&str] =
         if ctx.ends_children() { &["leader heard", "child heard"] } else { &["leader heard"] };
     lines_until(&mut chunks, heard).await?;
 
-    process.signal(Signal::HUP, Target::Leader)?;
+    process.signal(ALRM, Target::Leader)?;
     lines_until(&mut chunks, &["leader heard"]).await?;
     process.signal(Signal::KILL, Target::Tree)?;
     let outcome = process.wait().await?;

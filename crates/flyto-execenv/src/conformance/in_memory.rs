@@ -418,6 +418,7 @@ fn signal(rest: &mut Steps) -> Step<Signal> {
         "HUP" => Signal::HUP,
         "INT" => Signal::INT,
         "TERM" => Signal::TERM,
+        "ALRM" => Signal(14),
         "KILL" => Signal::KILL,
         "SEGV" => Signal(11),
         _ => return Err(BAD_STEP),
