@@ -200,11 +200,23 @@ fn probe() -> Probe {
 /// Suites at work at once. Each waits most of the time, and 1,024 descriptors must do for all.
 const SUITES_AT_ONCE: usize = 8;
 
+/// What became of a backend: of the cases that run while no other does, and of the rest.
+type Reports = [Report; 2];
+
 /// What became of each backend, by the name of its fault.
 ///
 /// All are run by the first test that asks: a case that a broken backend leaves hanging costs time
 /// that the others can use, which the few threads of a test run do not.
-static REPORTS: LazyLock<BTreeMap<&'static str, [Report; 2]>> = LazyLock::new(|| {
+static REPORTS: LazyLock<BTreeMap<&'static str, Reports>> = LazyLock::new(|| run(backends()));
+
+/// Whether this process was started for tests that were named, as nextest starts one for each. Then it runs their
+/// backends alone: with all of them, one test would take as long as every test does.
+fn is_for_named_tests() -> bool {
+    let is_name = |it: &String| !it.starts_with('-') && it.parse::<usize>().is_err();
+    std::env::var_os("NEXTEST").is_some() || std::env::args().skip(1).any(|it| is_name(&it))
+}
+
+fn run(backends: Vec<(&'static str, ExecEnv)>) -> BTreeMap<&'static str, Reports> {
     let probe = probe();
     // Starting a program holds up the thread that starts it, and here many start at once.
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -214,7 +226,7 @@ static REPORTS: LazyLock<BTreeMap<&'static str, [Report; 2]>> = LazyLock::new(||
         // The first would wait for what hangs elsewhere. The bomb of the second keeps the machine so
         // busy that killed processes of others take seconds to end.
         let alone = |name: &str| matches!(name, "nothing-is-left-behind" | "fork-bomb-is-ended");
-        for (fault, env) in backends() {
+        for (fault, env) in backends {
             let report = run_some(&env, &probe, alone).await.expect("the backend is there");
             suites.push((fault, env, report));
         }
@@ -236,12 +248,18 @@ static REPORTS: LazyLock<BTreeMap<&'static str, [Report; 2]>> = LazyLock::new(||
             }
         }
     })
-});
+}
 
 /// Expects that a backend with the fault `F` breaks these clauses and no others.
 #[track_caller]
 fn check<F: Fault>(clauses: &[&str]) {
-    let reports = REPORTS.get(type_name::<F>()).expect("the fault is in the list of backends");
+    let fault = type_name::<F>();
+    let reports = if is_for_named_tests() {
+        run(backends().into_iter().filter(|it| it.0 == fault).collect()).remove(fault)
+    } else {
+        REPORTS.get(fault).cloned()
+    };
+    let reports = reports.expect("the fault is in the list of backends");
     let mut failed: Vec<_> = reports.iter().flat_map(Report::failed).collect();
     failed.sort_by_key(|failed| CASES.iter().position(|it| it.name == *failed));
     let shown = reports.each_ref().map(ToString::to_string).concat();
