@@ -81,6 +81,9 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
         // another one all that share its memory: where its cgroup has little, it is waited for.
         let is_waited_for = reports_start || context.cgroup.is_some();
         let time = TreeTime::begin(context.cgroup_time.as_ref(), wanted.cpu_ns > 0);
+        // Before the program: a file that it makes while this process does not run would be older than the call, and
+        // what it holds until the first look would count for no call.
+        let held = if wanted.memory_bytes > 0 { Held::new().ok() } else { None };
         let attempt = Attempt::new(launch, if is_waited_for { clone::VFORK } else { 0 });
         // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
         // is left.
@@ -110,7 +113,7 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
             status: None,
             used: Used::default(),
             time,
-            held: if wanted.memory_bytes > 0 { Held::new().ok() } else { None },
+            held,
             held_input,
             reached: Reached::Nothing,
             leaked: 0,

@@ -186,7 +186,8 @@ const SEGMENT: &str = r#"exec perl -e '
     sleep 10;'"#;
 
 /// 80 MiB in /dev/shm, in a file that is open.
-const SHARED_FILE: &str = "file=/dev/shm/flyto-bounds-$$; exec 3>$file || exit 3; rm $file
+const SHARED_FILE: &str =
+    "file=$(mktemp /dev/shm/flyto-bounds-XXXXXX) && exec 3>$file || exit 3; rm $file
     head -c 83886080 /dev/zero >&3; exec sleep 10";
 
 /// Memory that no process has mapped counts as well.
