@@ -11,8 +11,8 @@ use crate::Environment;
 
 /// The most bytes that one expanded value has: 131,071.
 ///
-/// The system takes no longer string into an environment (`MAX_ARG_STRLEN`, execve(2)), so a longer value
-/// would start nothing; expansion stops there, whatever a value refers to.
+/// The system takes no longer string (`MAX_ARG_STRLEN`, execve(2)), so a longer value would start nothing; expansion stops
+/// there, whatever a value refers to. The string of a variable is `NAME=value`: its value has less by the name and the `=`.
 pub const MAX_VALUE_BYTES: usize = 131_071;
 
 /// How many names a message lists before it counts the rest.
@@ -158,6 +158,25 @@ impl Template {
             }
         }
         res
+    }
+
+    /// The fewest bytes that the value has, whatever the variables hold. Makes no value.
+    ///
+    /// ```
+    /// use flyto_execenv::Template;
+    ///
+    /// assert_eq!(Template::parse("$$5 ${A}${B:-default}")?.min_bytes(), "$5 b".len());
+    /// # Ok::<(), flyto_execenv::TemplateError>(())
+    /// ```
+    #[must_use]
+    pub fn min_bytes(&self) -> usize {
+        let least = |it| match it {
+            Part::Literal(text) => text.len(),
+            Part::Variable { default: None, .. } => 0,
+            // The default takes the place of an empty value.
+            Part::Variable { default: Some(default), .. } => default.len().min(1),
+        };
+        self.parts().map(least).sum()
     }
 
     /// The value under `host`.
@@ -381,6 +400,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_value_has_fewer_bytes_than_the_least(text in r"(\$\$|\$A|\$\{A\}|\$\{A:-\}|\$\{A:-de\}|[-$}])*", value in ".?") {
+            let template = Template::parse(&text).expect("it is in order");
+            let host: Environment = [("A", value)].into_iter().collect();
+            let expanded = template.expand(&host).expect("it is set").len();
+            prop_assert!(template.min_bytes() <= expanded);
+            let empty: Environment = [("A", "")].into_iter().collect();
+            if !text.contains("de") {
+                prop_assert_eq!(template.min_bytes(), template.expand(&empty).expect("it is set").len());
+            }
+        }
+
         #[test]
         fn text_without_a_dollar_stays(text in "[^$]*") {
             let template = Template::parse(&text).expect("no dollar, no error");

@@ -91,5 +91,5 @@ pub use crate::{
     spill::{SpillBounds, SpillDir},
     system_secrets::SYSTEM_SECRETS,
     traits::{BoxedReader, BoxedWriter, Control, Executor, MemoryMeter, Running, Target},
-    words::{WordsTooLong, variable_bytes},
+    words::{WordsTooLong, argument_bytes, variable_bytes},
 };

@@ -75,8 +75,9 @@ impl WordsTooLong {
             return Some(Self::Variable { name, n_bytes: n_bytes as u64 });
         }
         // The path of the file stands beside the arguments, without a pointer.
-        let program_bytes = program.len() as u64 + 1 + word_bytes(spec.program.as_os_str().len());
-        let args = spec.args.iter().map(|it| word_bytes(it.len()));
+        let program_bytes =
+            program.len() as u64 + 1 + argument_bytes(spec.program.as_os_str().len());
+        let args = spec.args.iter().map(|it| argument_bytes(it.len()));
         let argument_bytes = program_bytes + args.sum::<u64>();
         let variables = spec.env.iter().map(|(name, value)| variable_bytes(name, value));
         let variable_bytes = variables.sum();
@@ -91,11 +92,13 @@ impl WordsTooLong {
 /// What a variable takes of the bytes that a system has for arguments and variables: name, `=`, value, a NUL and a pointer.
 #[must_use]
 pub fn variable_bytes(name: &OsStr, value: &OsStr) -> u64 {
-    word_bytes(name.len() + 1 + value.len())
+    argument_bytes(name.len() + 1 + value.len())
 }
 
-/// What a word takes: its bytes, the NUL behind them, and a pointer to it.
-fn word_bytes(n_bytes: usize) -> u64 {
+/// What an argument of so many bytes takes of the bytes that a system has for arguments and variables: the NUL behind it and a
+/// pointer beside them.
+#[must_use]
+pub fn argument_bytes(n_bytes: usize) -> u64 {
     (n_bytes + 1 + mem::size_of::<*const u8>()) as u64
 }
 

@@ -5,16 +5,17 @@
 //! read.
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::BAD_VALUE, quoted};
-use flyto_execenv::{
-    Declared, Environment, MAX_VALUE_BYTES, MAX_VALUES_BYTES, Template, TemplateError, ValueError,
-    variable_bytes,
-};
+use flyto_execenv::{Declared, Template, TemplateError};
 
-use super::{dialect::Dialect, field::check_system_text, literal::span_within, meant};
+use super::{
+    dialect::Dialect,
+    field::{check_bytes, check_nul},
+    literal::span_within,
+    meant,
+};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
-    options::{Depth, LoadOptions},
     place::{about_key, moved},
 };
 
@@ -89,7 +90,9 @@ fn variable(
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
     check(env, name, at)?;
-    parse(at, &format!("the value of {name}"), text, dialect)
+    let res = parse(at, &format!("the value of {name}"), text, dialect)?;
+    check_length(name, at, &res)?;
+    Ok(res)
 }
 
 /// A text with references.
@@ -165,47 +168,7 @@ impl Budget {
     }
 }
 
-/// Tells of variables that no start takes, whatever else the program gets. Only an author who asks is told: for each call the
-/// values are made anew.
-pub(super) fn check_length(
-    reader: &mut ObjectReader<'_, '_>,
-    declared: &Declared,
-    options: &LoadOptions,
-) {
-    if options.depth != Depth::Full {
-        return;
-    }
-    let nothing = Environment::new();
-    let host = options.env.as_deref().unwrap_or(&nothing);
-    let max_bytes = options.max_words_bytes.unwrap_or(MAX_VALUES_BYTES as u64);
-    let mut n_bytes = 0;
-    for (name, template) in declared.iter() {
-        n_bytes += match template.expand(host) {
-            Ok(value) => variable_bytes(name.as_ref(), &value),
-            Err(ValueError::TooLong) => {
-                let what =
-                    format!("the value of {name} would have more than {MAX_VALUE_BYTES} bytes");
-                return warn_of_length(reader, what);
-            }
-            // Of a variable that is not set, and of the plugin's own directories, nothing is known.
-            Err(_) => 0,
-        };
-        if n_bytes > max_bytes {
-            let what = format!(
-                "up to {name}, the variables have {n_bytes} bytes with what stands around each, and at most {max_bytes} \
-                 can be handed over"
-            );
-            return warn_of_length(reader, what);
-        }
-    }
-}
-
-fn warn_of_length(reader: &mut ObjectReader<'_, '_>, what: String) {
-    let diag = reader.at("env").warning(BAD_VALUE, what).with_reason("each call of it fails");
-    reader.push(diag.with_help("hand large values over in a file of the plugin"));
-}
-
-/// Checks all of a variable but the references in its value.
+/// Checks all of a variable but its length and the references in its value.
 /// `env` is the object, `at` the place of the value. Servers of a file `mcp.json` are checked
 /// with it, too; in their values other references are text.
 pub(super) fn check(env: At<'_>, name: &str, at: At<'_>) -> Result<(), Box<Diagnostic>> {
@@ -221,7 +184,23 @@ pub(super) fn check(env: At<'_>, name: &str, at: At<'_>) -> Result<(), Box<Diagn
         let help = format!("use ${{{name}}} in the value of another variable, or read it as it is");
         return Err(Box::new(diag.with_help(help)));
     }
-    check_system_text(at, format_args!("the value of {name}"))
+    check_nul(at, format_args!("the value of {name}"))
+}
+
+/// Refuses a variable that is longer than any, whatever its value refers to. Its name and the `=` count, as the system takes
+/// them with the value in one string (execve(2)).
+pub(super) fn check_length(
+    name: &str,
+    at: At<'_>,
+    value: &Template,
+) -> Result<(), Box<Diagnostic>> {
+    let n_bytes = variable_length(name, value.min_bytes());
+    check_bytes(at, format_args!("the variable {name}, with its name,"), n_bytes)
+}
+
+/// The length of the string `NAME=value`.
+pub(super) fn variable_length(name: &str, value_bytes: usize) -> usize {
+    name.len() + 1 + value_bytes
 }
 
 /// The finding that a reference in `label` cannot be read.

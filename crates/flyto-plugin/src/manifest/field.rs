@@ -44,26 +44,39 @@ pub(super) fn non_blank(
 }
 
 /// Refuses a text that the system hands to no program: one with a NUL character, which no argument and no path can
-/// hold, and one that is longer than any argument or variable ([`MAX_ARGUMENT_BYTES`]).
+/// hold, and one that is longer than any argument ([`MAX_ARGUMENT_BYTES`]).
 /// `label` names the value in the message. A value that is no string passes.
 pub(crate) fn check_system_text(
     at: At<'_>,
     label: impl fmt::Display,
 ) -> Result<(), Box<Diagnostic>> {
-    let text = at.value().as_str().unwrap_or_default();
-    if text.len() > MAX_ARGUMENT_BYTES {
-        let n_bytes = text.len();
-        let what = format!(
-            "{label} has {n_bytes} bytes, and at most {MAX_ARGUMENT_BYTES} can be handed over"
-        );
-        let diag = at
-            .error(flyto_diagnostics::codes::BAD_VALUE, what)
-            .with_reason(
-                "the system bounds each argument and each variable of a program (execve(2))",
-            )
-            .with_help("put it into a file of the plugin");
-        return Err(Box::new(diag));
+    let n_bytes = at.value().as_str().map_or(0, str::len);
+    check_bytes(at, &label, n_bytes)?;
+    check_nul(at, label)
+}
+
+/// Refuses a value of so many bytes if no argument and no variable of a program has as many.
+/// `label` names what has them.
+pub(super) fn check_bytes(
+    at: At<'_>,
+    label: impl fmt::Display,
+    n_bytes: usize,
+) -> Result<(), Box<Diagnostic>> {
+    if n_bytes <= MAX_ARGUMENT_BYTES {
+        return Ok(());
     }
+    let what =
+        format!("{label} has {n_bytes} bytes, and at most {MAX_ARGUMENT_BYTES} can be handed over");
+    let diag = at
+        .error(flyto_diagnostics::codes::BAD_VALUE, what)
+        .with_reason("the system bounds each argument and each variable of a program (execve(2))")
+        .with_help("put it into a file of the plugin");
+    Err(Box::new(diag))
+}
+
+/// Refuses a text with a NUL character.
+pub(super) fn check_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
+    let text = at.value().as_str().unwrap_or_default();
     let Some(nul) = text.find('\0') else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
     let span = span_within(at, nul, nul + 1);

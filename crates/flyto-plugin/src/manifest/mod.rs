@@ -34,6 +34,7 @@ mod form; //     which form a tool has
 mod format; //   which format a manifest has
 mod head; //     what is said about the plugin as a whole
 mod lazy; //     schemas that become values when they are first used
+mod length; //   what is too long for any start
 mod literal; //  places inside a JSON string
 mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself

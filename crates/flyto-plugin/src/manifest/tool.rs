@@ -20,7 +20,7 @@ use super::{
     env,
     field::{check_system_text, limits, non_blank, seconds, sha256, start_dir},
     lazy::Schema,
-    meant, metadata, narrowing, permissions,
+    length, meant, metadata, narrowing, permissions,
     place::Place,
     program, ready, schema, template, undo, within,
 };
@@ -86,9 +86,6 @@ pub(super) fn read(
     let schemas = schemas(&mut reader, form, place);
     let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
     let env = env::read(&mut reader);
-    if let Ok(declared) = &env {
-        env::check_length(&mut reader, declared, place.options);
-    }
     let sha256 = sha256(&mut reader, None);
     let sha256 = match binary {
         Some(binary) => sha256.and_then(|it| binary::digest(&mut reader, binary, it)),
@@ -103,6 +100,9 @@ pub(super) fn read(
         }
         (_, None) => template::read(&mut reader, place),
     };
+    if let Ok(declared) = &env {
+        length::check(&mut reader, declared, invocation.as_ref().ok(), place);
+    }
     let sha256 = sha256.and_then(|digest| {
         let (Some(wanted), Ok(invocation)) = (digest, &invocation) else { return Ok(digest) };
         let (start_dir, env, command) = match invocation {

@@ -45,33 +45,161 @@ fn a_dollar_that_is_no_reference_does_not_count() {
     );
 }
 
+/// What a check at full depth finds in the one tool of a plugin, with its pointer: `tool` holds keys of the tool.
+#[track_caller]
+fn check_in_full(tool: &str, big: usize, max_bytes: impl Into<Option<u64>>, expect: &Expect) {
+    let text =
+        format!(r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", {tool}}}]}}"#);
+    let host: Environment =
+        [("BIG", "x".repeat(big)), ("PATH", "/bin".to_owned())].into_iter().collect();
+    let options = LoadOptions::new().depth(Depth::Full).env(host).max_words_bytes(max_bytes.into());
+    let loaded = load_source(&Source::new("plugin.json", text), "/", &options);
+    assert_eq!(loaded.plugin.expect("it is kept").tools().len(), 1);
+    let found = loaded.findings.iter().map(|it| {
+        let pointer = it.pointer.as_ref().map_or("", |it| it.as_str());
+        format!("{:?} {} {pointer}: {}\n", it.severity, it.code, it.message)
+    });
+    expect.assert_eq(&found.collect::<String>());
+}
+
 #[test]
 fn variables_that_no_start_takes_are_told_to_an_author_who_asks() {
-    let text = r#"{"name": "p", "tools": [{"name": "t", "description": "d", "command": "/bin/ls",
-        "env": {"A": "$BIG", "B": "$BIG", "C": "$NONE$PLUGIN_ROOT"}}]}"#;
-    let options = |max_bytes| {
-        let host: Environment = [("BIG", "x".repeat(100_000))].into_iter().collect();
-        LoadOptions::new().depth(Depth::Full).env(host).max_words_bytes(max_bytes)
+    let tool =
+        r#""command": "/bin/ls", "env": {"A": "$BIG", "B": "$BIG", "C": "$NONE$PLUGIN_ROOT"}"#;
+    check_in_full(
+        tool,
+        100_000,
+        200_000,
+        &expect![[r#"
+        Warning F0024 /tools/0/env: up to B, the variables have 200022 bytes with what stands around each, and at most 200000 can be handed over
+    "#]],
+    );
+    let long = tool.replace("\"$BIG\",", "\"$BIG$BIG\",");
+    check_in_full(
+        &long,
+        100_000,
+        None,
+        &expect![[r#"
+        Warning F0024 /tools/0/env/A: the variable A would have more than 131071 bytes with its name
+    "#]],
+    );
+    for fits in [Some(300_000), None] {
+        check_in_full(tool, 100_000, fits, &expect![""]);
+    }
+}
+
+/// The system takes `NAME=value` as one string.
+#[test]
+fn the_name_of_a_variable_counts() {
+    let value = |n_bytes: usize| {
+        let value = "x".repeat(n_bytes);
+        format!(
+            r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls", "env": {{"NAME": "{value}"}}}}]}}"#
+        )
     };
-    let found = |options: &LoadOptions, text: &str| {
-        let loaded = load_source(&Source::new("plugin.json", text), "/", options);
-        assert_eq!(loaded.plugin.expect("it is kept").tools().len(), 1);
-        loaded
-            .findings
-            .iter()
-            .map(|it| format!("{:?} {}: {}\n", it.severity, it.code, it.message))
-            .collect::<String>()
+    check_findings(&value(131_066), &expect!["1 tools, 0 servers\n"]);
+    check_findings(
+        &value(131_067),
+        &expect![[r#"
+        F0024: the variable NAME, with its name, has 131072 bytes, and at most 131071 can be handed over
+        0 tools, 0 servers
+    "#]],
+    );
+    let tool = r#""command": "/bin/ls", "env": {"NAME": "$BIG"}"#;
+    check_in_full(tool, 131_066, None, &expect![""]);
+    check_in_full(
+        tool,
+        131_067,
+        None,
+        &expect![[r#"
+        Warning F0024 /tools/0/env/NAME: the variable NAME would have more than 131071 bytes with its name
+    "#]],
+    );
+}
+
+/// A value is as long as it is after expansion: `$$` is one dollar, and a default may never be used.
+#[test]
+fn a_value_is_as_long_as_it_expands() {
+    let text = |value: &str, argument: &str| {
+        format!(
+            r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls", "env": {{"A": "{value}"}}}}],
+                "mcpServers": {{"s": {{"command": "x", "args": ["{argument}"], "env": {{"A": "{value}"}}}}}}}}"#
+        )
     };
-    expect![[r#"
-        Warning F0024: up to B, the variables have 200022 bytes with what stands around each, and at most 200000 can be handed over
-    "#]].assert_eq(&found(&options(Some(200_000)), text));
-    let long = text.replace("\"$BIG\",", "\"$BIG$BIG\",");
-    expect![[r#"
-        Warning F0024: the value of A would have more than 131071 bytes
-    "#]]
-    .assert_eq(&found(&options(None), &long));
-    for fits in [options(Some(300_000)), options(None), LoadOptions::new()] {
-        assert_eq!(found(&fits, text), "");
+    let dollars = |n| "$$".repeat(n);
+    let default = format!("${{BIG:-{}}}", "x".repeat(200_000));
+    check_findings(&text(&dollars(131_069), &dollars(131_071)), &expect!["1 tools, 1 servers\n"]);
+    check_findings(&text(&default, &default), &expect!["1 tools, 1 servers\n"]);
+    check_findings(
+        &text(&dollars(131_070), &dollars(131_071)),
+        &expect![[r#"
+        F0024: the variable A, with its name, has 131072 bytes, and at most 131071 can be handed over
+        F0024: the variable A, with its name, has 131072 bytes, and at most 131071 can be handed over
+        0 tools, 0 servers
+    "#]],
+    );
+    check_findings(
+        &text(&dollars(131_069), &dollars(131_072)),
+        &expect![[r#"
+        F0024: argument 1 has 131072 bytes, and at most 131071 can be handed over
+        1 tools, 0 servers
+    "#]],
+    );
+    // It depends on the variables of the host whether that of the tool is too long.
+    let tool = format!(r#""command": "/bin/ls", "env": {{"A": "{default}"}}"#);
+    check_in_full(&tool, 1000, None, &expect![""]);
+    check_in_full(
+        &tool,
+        0,
+        None,
+        &expect![[r#"
+        Warning F0024 /tools/0/env/A: the variable A would have more than 131071 bytes with its name
+    "#]],
+    );
+}
+
+/// Each is short enough, and all together are not.
+#[test]
+fn arguments_count_with_the_variables() {
+    let argument = "y".repeat(100_000);
+    // `/bin/ls` twice, `-l`, the argument; `A=x…`, `PATH=/bin` and `PLUGIN_ROOT=/`; a NUL and a pointer for each.
+    let all = 8 + 16 + 11 + 100_009 + 50_011 + 18 + 22;
+    let argv =
+        format!(r#""command": "/bin/ls", "args": ["-l", "{argument}"], "env": {{"A": "$BIG"}}"#);
+    check_in_full(&argv, 50_000, all, &expect![""]);
+    check_in_full(
+        &argv,
+        50_000,
+        all - 1,
+        &expect![[r#"
+        Warning F0024 /tools/0/args: arguments of 100044 bytes and variables of 50051 are 1 bytes more than the 150094 that the system takes together; shorten the arguments, or raise the limit of the stack (`ulimit -s`), of which they get a quarter, at most 6 MiB
+    "#]],
+    );
+    // The larger part is named.
+    let variables = argv.replace("$BIG", "$BIG$BIG");
+    check_in_full(
+        &variables,
+        60_000,
+        200_000,
+        &expect![[r#"
+        Warning F0024 /tools/0/env: arguments of 100044 bytes and variables of 120051 are 20095 bytes more than the 200000 that the system takes together; shorten the variables, or raise the limit of the stack (`ulimit -s`), of which they get a quarter, at most 6 MiB
+    "#]],
+    );
+    // Values of a call may be empty, and one that is not required leaves its word out.
+    let template = |command: &str| {
+        format!(r#""parameters": {{"properties": {{"x": {{}}}}}}, "command": "{command}""#)
+    };
+    for (command, n_bytes) in [("ls -l {{x}} a{{x}}", 11), ("ls {{x}} $HOME", 11)] {
+        let all = 3 + 11 + n_bytes + 18 + 22;
+        check_in_full(&template(command), 0, all, &expect![""]);
+        check_in_full(
+            &template(command),
+            0,
+            all - 1,
+            &expect![[r#"
+            Warning F0024 /tools/0/command: arguments of 25 bytes and variables of 40 are 1 bytes more than the 64 that the system takes together; shorten the variables, or raise the limit of the stack (`ulimit -s`), of which they get a quarter, at most 6 MiB
+        "#]],
+        );
     }
 }
 
@@ -98,7 +226,7 @@ fn what_declared_values_refer_to_is_bounded() {
     check_findings(
         &text,
         &expect![[r#"
-        F0024: the value of A has 131072 bytes, and at most 131071 can be handed over
+        F0024: the variable A, with its name, has 131074 bytes, and at most 131071 can be handed over
         F0118: the value of A refers to a variable whose name has 256 bytes, and 255 are the most
         F0024: with it, more than 10000 variables and references are declared
         F0024: with it, more than 10000 variables and references are declared

@@ -24,7 +24,12 @@ use super::{
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
-    manifest::{env, field::check_system_text, place::Place, within::leaves},
+    manifest::{
+        env,
+        field::{check_bytes, check_nul, check_system_text},
+        place::Place,
+        within::leaves,
+    },
     place::{about_key, as_warning},
 };
 
@@ -197,13 +202,19 @@ fn dir_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
 /// The arguments; each one with NUL has a finding of its own.
 fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
+    let mut res = Vec::with_capacity(texts.len());
     let mut failed = None;
-    for (index, at) in reader.at("args").items().take(texts.len()).enumerate() {
-        if let Err(diagnostic) = check_system_text(at, format_args!("argument {}", index + 1)) {
-            failed = Some(reader.push(diagnostic));
+    for (index, (text, at)) in texts.into_iter().zip(reader.at("args").items()).enumerate() {
+        let label = format!("argument {}", index + 1);
+        let template = own_only(text);
+        let checked =
+            check_nul(at, &label).and_then(|()| check_bytes(at, &label, template.min_bytes()));
+        match checked {
+            Ok(()) => res.push(template),
+            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
         }
     }
-    failed.map_or_else(|| Ok(texts.into_iter().map(own_only).collect()), Err)
+    failed.map_or(Ok(res), Err)
 }
 
 /// The variables of the server, by the rules of [`env::check`].
@@ -213,9 +224,11 @@ fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     let mut failed = None;
     let places = members.into_iter().zip(object.members());
     let variables = places.filter_map(|((name, text), (_, at))| {
-        let check = env::check(object, name, at);
-        check.map_err(|it| failed = Some(reader.push(it))).ok()?;
-        Some((name, own_only(text)))
+        let value = env::check(object, name, at).and_then(|()| {
+            let res = own_only(text);
+            env::check_length(name, at, &res).map(|()| res)
+        });
+        Some((name, value.map_err(|it| failed = Some(reader.push(it))).ok()?))
     });
     let res = variables.collect();
     failed.map_or(Ok(res), Err)

@@ -22,7 +22,7 @@ use self::def::ServerDef;
 use super::{
     dialect::Dialect,
     env::{self, Budget},
-    field::check_system_text,
+    field::{check_bytes, check_nul},
     literal::span_within,
 };
 use crate::{
@@ -141,8 +141,10 @@ fn template(
     text: &str,
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
-    check_system_text(at, label)?;
-    env::parse(at, label, text, dialect)
+    check_nul(at, label)?;
+    let res = env::parse(at, label, text, dialect)?;
+    check_bytes(at, label, res.min_bytes())?;
+    Ok(res)
 }
 
 /// A text that some programs read as a variable and that is taken literally here.
