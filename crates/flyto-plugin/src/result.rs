@@ -5,33 +5,33 @@
 
 use flyto_execenv::{Ending, ExecError, WordsTooLong};
 use flyto_program::{Ran, Text, chain};
-use flyto_tools::{Failure, ToolResult, json_value};
+use flyto_tools::{Failure, ToolError, ToolErrorKind, ToolResult, json_value};
 
 use crate::environment::Unresolved;
 
 /// The result of the tool `name` whose declared variables have no values.
 ///
 /// Nothing was started.
-pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
-    let text = format!("plugin tool {name:?}: resolve env failed: {err}");
-    let failure = match err {
-        Unresolved::Missing { .. } => Failure::Environment { missing: err.names() },
-        Unresolved::TooLong(_) => Failure::NotStarted,
-    };
-    ToolResult::failed(failure, text)
+///
+/// # Errors
+///
+/// A value is longer than any start takes, so that no call of the tool can be tried.
+pub(crate) fn unresolved(name: &str, err: &Unresolved) -> Result<ToolResult, ToolError> {
+    let what = format!("plugin tool {name:?}: resolve env failed");
+    match err {
+        Unresolved::Missing { .. } => {
+            let failure = Failure::Environment { missing: err.names() };
+            Ok(ToolResult::failed(failure, format!("{what}: {err}")))
+        }
+        Unresolved::TooLong(_) => {
+            Err(ToolError::new(ToolErrorKind::NotStartable, what).with_source(err.clone()))
+        }
+    }
 }
 
 /// Whether a program did not start because its variables are too long.
 pub(crate) fn blames_variables(err: &ExecError) -> bool {
     WordsTooLong::of(err).is_some_and(WordsTooLong::blames_variables)
-}
-
-/// The result of the tool `name` whose variables are too long for a start.
-///
-/// Nothing was started.
-pub(crate) fn variables_too_long(name: &str, err: &ExecError) -> ToolResult {
-    let text = format!("plugin tool {name:?}: {}", chain(err));
-    ToolResult::failed(Failure::NotStarted, text)
 }
 
 /// The result of the tool `name` whose program was started and lost sight of.

@@ -77,7 +77,8 @@ use crate::{
 /// a line between them that names the file with the whole.
 ///
 /// All but the first are errors, and [`ToolResult::failure`] says which. A program that cannot be
-/// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
+/// started, also because arguments and variables are too long for the system, is a [`ToolError`] with the text
+/// `plugin tool "p:t" exec failed` and its cause; of a template whose values are too long the input is to blame.
 #[derive(Debug)]
 pub struct PluginTool {
     /// The full name, `PLUGIN:NAME`.
@@ -386,23 +387,26 @@ impl PluginTool {
     fn problem(&self, err: &ExecError) -> Problem {
         let kind = if self.blames_values(err) {
             ProblemKind::BadInput
-        } else if result::blames_variables(err) {
-            ProblemKind::Failed
         } else {
             ProblemKind::Error(tool_error_kind(err.kind()))
         };
         Problem::new(kind, chain(err))
     }
 
-    fn unresolved(&self, err: &Unresolved) -> ToolResult {
-        result::unresolved(&self.name, err)
+    /// The reason that declared variables have no values.
+    fn unresolved(&self, err: &Unresolved) -> Problem {
+        let kind = match result::unresolved(&self.name, err) {
+            Ok(_) => ProblemKind::Failed,
+            Err(err) => ProblemKind::Error(err.kind()),
+        };
+        Problem::new(kind, err.to_string())
     }
 
     /// One call in a process of its own.
     async fn run(&self, ctx: &CallContext, input: &Input) -> Result<ToolResult, ToolError> {
         let env = match self.start().env() {
             Ok(env) => env,
-            Err(err) => return Ok(self.unresolved(&err)),
+            Err(err) => return result::unresolved(&self.name, &err),
         };
         let spec = match self.spec(env, input) {
             Ok(spec) => spec,
@@ -432,9 +436,6 @@ impl PluginTool {
                     Failure::BadInput,
                     refused(&[Refusal::too_long(&err)]),
                 ));
-            }
-            Err(err) if result::blames_variables(&err) => {
-                return Ok(result::variables_too_long(&self.name, &err));
             }
             Err(err) => return Err(tool_error(self.exec_failed(), err)),
         };
@@ -507,8 +508,7 @@ impl Tool for PluginTool {
 
     fn preview(&self, input: &Input) -> Option<Preview> {
         let built = self.start().env();
-        let unresolved =
-            built.as_ref().err().map(|it| Problem::new(ProblemKind::Failed, it.to_string()));
+        let unresolved = built.as_ref().err().map(|it| self.unresolved(it));
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
             Err(unfit) => {

@@ -137,6 +137,14 @@ async fn what_cannot_be_started_is_told_by_each_call() {
     assert_eq!(res.failure, Some(Failure::Environment { missing: vec!["NO_SUCH_KEY".into()] }));
     assert!(res.output.starts_with(r#"plugin tool "p:t": resolve env failed: "#), "{}", res.output);
 
+    // Longer than any variable, with the host's own `PATH` in it.
+    let long = format!(r#", "env": {{"KEY": "{}$PATH"}}"#, "x".repeat(131_067));
+    let host = Host::new("", &tool("t", &long));
+    let err =
+        host.tools()[0].execute(&CallContext::new(), Input::empty()).await.expect_err("it is");
+    assert_eq!(err.kind(), ToolErrorKind::NotStartable);
+    assert!(err.chain().contains("KEY would have more than 131071 bytes"), "{}", err.chain());
+
     // The link is new since the manifest was read.
     let host = Host::new("", &tool("t", ""));
     let tools = host.tools();

@@ -15,7 +15,7 @@ use flyto_execenv::{
 use flyto_plugin::{PluginConfig, PluginContext, PluginTool, ToolDef, UndoDef, expand_home};
 use flyto_tools::{
     CallContext, CancellationToken, DescribeContext, Failure, Input, Origin, OutputChunk,
-    ProblemKind, Progress, Tool, ToolResult,
+    ProblemKind, Progress, Tool, ToolErrorKind, ToolResult,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -283,18 +283,20 @@ async fn a_variable_without_a_value_is_a_result() {
     assert_eq!(res.failure, Some(Failure::Environment { missing }));
 }
 
+/// It is no failed result: nothing that a caller says makes the tool startable.
 #[tokio::test]
 async fn a_value_that_no_environment_holds_starts_nothing() {
     let host = Host::new();
     let mut def = sh("echo started");
     def.env.insert("A", Template::parse(&"${TOKEN}".repeat(60_000)).expect("valid"));
-    let res = host.call(def, "").await;
-    check(
-        &res,
-        expect![[r#"
-        not started: "plugin tool \"p:t\": resolve env failed: value too long: A would have more than 131071 bytes"
-    "#]],
-    );
+    let tool = host.tool(def);
+    let err = tool.execute(&CallContext::new(), Input::empty()).await.expect_err("it is too long");
+    assert_eq!(err.kind(), ToolErrorKind::NotStartable);
+    expect!["plugin tool \"p:t\": resolve env failed: value too long: A would have more than 131071 bytes"]
+        .assert_eq(&err.chain());
+    let preview = tool.preview(&Input::empty()).expect("it has one");
+    let kinds: Vec<_> = preview.problems.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [ProblemKind::Error(ToolErrorKind::NotStartable)]);
 }
 
 /// Each value is short enough, and all of them are more than any system takes: 6 MiB without what stands around each.
@@ -302,20 +304,29 @@ async fn a_value_that_no_environment_holds_starts_nothing() {
 #[tokio::test]
 async fn variables_that_no_start_takes_together_are_named() {
     let host = Host::new();
-    let mut def = sh("echo started");
-    for at in 0..60 {
-        let value = Template::parse(&"v".repeat(104_850)).expect("valid");
-        def.env.insert(format!("BIG_{at}"), value);
+    let big = || Template::parse(&"v".repeat(104_850)).expect("valid");
+    let mut argv = sh("echo started");
+    let mut template =
+        ToolDef::template("t", "echo {{x}}", json!({"properties": {"x": {}}})).expect("valid");
+    for def in [&mut argv, &mut template] {
+        (0..60).for_each(|at| def.env.insert(format!("BIG_{at}"), big()));
     }
-    let tool = host.tool(def.clone());
-    let problems = tool.preflight(&Input::empty()).await;
-    let [problem] = &problems[..] else { panic!("{problems:?}") };
-    assert_eq!(problem.kind, ProblemKind::Failed);
-    let res = host.call(def, "").await;
-    assert_eq!(res.failure, Some(Failure::NotStarted));
-    assert!(res.output.starts_with("plugin tool \"p:t\": failed to start \""), "{}", res.output);
-    for text in [&res.output, &problem.text] {
-        assert!(text.contains(" that the system takes together; shorten the variables"), "{text}");
+    for def in [argv, template] {
+        let tool = host.tool(def);
+        let input = Input::from_value(json!({"x": "a"}));
+        let problems = tool.preflight(&input).await;
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert_eq!(problem.kind, ProblemKind::Error(ToolErrorKind::NotStartable));
+        let err = tool.execute(&CallContext::new(), input).await.expect_err("it is too long");
+        assert_eq!(err.kind(), ToolErrorKind::NotStartable);
+        let text = err.chain();
+        assert!(text.starts_with("plugin tool \"p:t\" exec failed: failed to start \""), "{text}");
+        for text in [&text, &problem.text] {
+            assert!(
+                text.contains(" that the system takes together; shorten the variables"),
+                "{text}"
+            );
+        }
     }
 }
 

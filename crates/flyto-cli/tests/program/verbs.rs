@@ -39,34 +39,41 @@ fn a_profile_that_a_tool_asks_for_is_checked() {
     assert_eq!(place.flyto(&["validate", "asks", "--config", "none"]).run().code, Some(4));
 }
 
-/// Each value is short enough, and all of them are more than any system takes, by what stands around each.
+/// Whether variables or arguments are too long for a start: `validate` tells it, and a call cannot be tried.
 #[test]
-fn variables_that_no_start_takes_are_told_before_and_at_a_call() {
-    let place = Place::new();
+fn what_no_start_takes_is_told_before_and_at_a_call() {
+    let check = |tool: &str, message: &str, cause: &str| {
+        let place = Place::new();
+        let manifest = format!(
+            r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "true", {tool}}}]}}"#
+        );
+        place.write("plugins/p/plugin.json", &manifest);
+        let told = place.flyto(&["validate", "plugins", "--format", "json"]).run();
+        assert_eq!(told.code, Some(0));
+        let finding = &told.json()["findings"][0];
+        assert_eq!([&finding["code"], &finding["severity"]], ["F0024", "warning"], "{finding}");
+        let found = finding["message"].as_str().unwrap();
+        assert!(found.contains(message), "{found}");
+        let called = place.flyto(&["--plugins", "plugins", "call", "p:t"]).run();
+        assert_eq!(called.code, Some(7), "{}", called.shown());
+        assert!(called.stderr().contains(cause), "{}", called.shown());
+        let dry = place.flyto(&["--plugins", "plugins", "call", "p:t", "--dry-run"]).run();
+        assert_eq!(dry.code, Some(7));
+    };
+    // Each is short enough, and all of them are more than any system takes, by what stands around each.
     let value = "v".repeat(104_850);
-    let env: Vec<_> = (0..60).map(|it| format!(r#""BIG_{it}": "{value}""#)).collect();
-    let tool = r#""name": "t", "description": "d", "command": "true""#;
-    let env = env.join(", ");
-    let manifest = format!(r#"{{"name": "p", "tools": [{{{tool}, "env": {{{env}}}}}]}}"#);
-    place.write("plugins/p/plugin.json", &manifest);
-    let told = place.flyto(&["validate", "plugins", "--format", "json"]).run();
-    assert_eq!(told.code, Some(0));
-    let finding = &told.json()["findings"][0];
-    assert_eq!([&finding["code"], &finding["severity"]], ["F0024", "warning"], "{finding}");
-    let message = finding["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("up to BIG_") && message.ends_with(" can be handed over"),
-        "{message}"
+    let many: Vec<_> = (0..60).map(|it| format!(r#""BIG_{it}": "{value}""#)).collect();
+    let env = format!(r#""env": {{{}}}"#, many.join(", "));
+    check(&env, ", the variables have ", "; shorten the variables, ");
+    let args = format!(r#""args": [{}]"#, vec![format!("\"{value}\""); 60].join(", "));
+    check(&args, "; shorten the arguments, ", "; shorten the arguments, ");
+    // One is too long with its name, and each word of its value is not.
+    let long = format!(r#""env": {{"A": "$HOME{}"}}"#, "/".repeat(131_069));
+    check(
+        &long,
+        "the variable A would have more than 131071 bytes",
+        "A would have more than 131071 bytes",
     );
-    let called = place.flyto(&["--plugins", "plugins", "call", "p:t"]).run();
-    assert_eq!(called.code, Some(1));
-    let text = String::from_utf8(called.stdout.clone()).unwrap();
-    assert!(
-        text.contains("more than the ") && text.contains("; shorten the variables, "),
-        "{text}"
-    );
-    let dry = place.flyto(&["--plugins", "plugins", "call", "p:t", "--dry-run"]).run();
-    assert_eq!(dry.code, Some(1));
 }
 
 #[test]

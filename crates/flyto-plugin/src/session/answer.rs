@@ -134,7 +134,7 @@ impl Called {
     /// # Errors
     ///
     /// [`ToolError`] when no process could be started, or the sessions are closed. Everything
-    /// else is a result.
+    /// else is a result, also a variable that is not set.
     pub(crate) fn into_result(
         self,
         name: &str,
@@ -152,7 +152,7 @@ impl Called {
                 ),
             ),
             Answer::Died(process_exit) => died(name, &process_exit, since),
-            Answer::NotStarted(NoProcess::Unresolved(err)) => result::unresolved(name, &err),
+            Answer::NotStarted(NoProcess::Unresolved(err)) => result::unresolved(name, &err)?,
             Answer::NotStarted(NoProcess::Failed(err)) => {
                 let what = format!("plugin tool {name:?} exec failed");
                 return Err(ToolError::new(tool_error_kind(err.kind()), what).with_source(err));
