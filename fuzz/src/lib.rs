@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 pub use self::{
     audit::audit,
-    client_file::client_file,
+    client_file::{client_file, install},
     command_line::command_line,
     evolve::{definition, evolve_command, evolve_store, skill},
     host::{job, trust, undo},
@@ -42,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("evolve_command", evolve_command),
     ("evolve_store", evolve_store),
     ("exec_tools", exec_tools),
+    ("install", install),
     ("job", job),
     ("json", json),
     ("manifest", manifest),

@@ -144,7 +144,7 @@ const SECRETS: &[&str] = &[
 pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut res = match target {
         "proxy" => REQUESTS.iter().map(|it| it.to_vec()).collect(),
-        "client_file" => CLIENT_FILES.iter().map(|it| it.as_bytes().to_vec()).collect(),
+        "client_file" | "install" => CLIENT_FILES.iter().map(|it| it.as_bytes().to_vec()).collect(),
         "client_message" => CLIENT_MESSAGES.iter().map(|it| it.to_vec()).collect(),
         "message" => MESSAGES.iter().map(|it| it.to_vec()).collect(),
         "job" => JOBS.iter().map(|it| it.to_vec()).collect(),
@@ -171,8 +171,8 @@ pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
         }
         let bytes = fs::read(&file)?;
         match target {
-            "client_file" | "json" | "configuration" | "definition" | "exec_tools" | "manifest"
-            | "secrets" => {
+            "client_file" | "json" | "configuration" | "definition" | "exec_tools" | "install"
+            | "manifest" | "secrets" => {
                 res.push(bytes);
             }
             "schema" | "template" | "variables" | "command_line" | "evolve_command" => {

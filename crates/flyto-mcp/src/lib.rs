@@ -245,7 +245,8 @@
 //!
 //! ## Servers of other clients
 //!
-//! [`import`] reads the files in which Claude Code, Codex, Gemini CLI, VS Code and Cursor declare servers.
+//! [`import`] reads the files in which Claude Code, Codex, Gemini CLI, VS Code and Cursor declare servers, and [`install`] adds one to
+//! such a file.
 //!
 //! ## Features
 //!
@@ -258,7 +259,10 @@
 mod client;
 mod server;
 
+mod comments; // JSON with comments
+
 pub mod import;
+pub mod install;
 
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]

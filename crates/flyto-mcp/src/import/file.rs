@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{
-    comments::without_comments,
     repeated,
     types::{ClientServer, Variables},
 };
+use crate::comments::without_comments;
 
 /// The longest text that is read: 16 MiB, far beyond what clients write.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;

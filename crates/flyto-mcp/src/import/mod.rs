@@ -54,7 +54,6 @@ mod types; // a server, and what can be wrong with it
 // Where servers stand in a file,
 mod file;
 
-mod comments; // JSON with comments
 mod repeated; // members that stand more than once
 
 // and what becomes of one.

@@ -1,33 +1,22 @@
 //! `install`: adds `flyto serve` to the configuration of an MCP client.
 
-mod json; //   files of JSON
 mod places; // which file which client reads
-mod toml; //   the file of Codex
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use flyto_mcp::import::MAX_FILE_BYTES;
+use flyto_mcp::install::{InstallError, ServerEntry};
 use serde::Serialize;
-use serde_json::Value;
 
-use self::places::{Form, Place};
+use self::places::Place;
 use crate::args::{Client, Install};
 use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::Stop;
-use crate::words::one_line;
-
-/// The largest file that is changed: 16 MiB, far beyond what clients write.
-const MAX_FILE_BYTES: u64 = 16 << 20;
-
-/// What the client starts.
-#[derive(Debug, PartialEq, Eq)]
-struct Server {
-    command: String,
-    args: Vec<String>,
-}
+use crate::words::{one_line, tame};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -40,9 +29,6 @@ struct Document<'a> {
     is_changed: bool,
 }
 
-/// Why a file cannot be changed, in words that follow its name.
-type Refused = String;
-
 pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
     if args.client == Client::Gemini && args.name.contains('_') {
         // Its rules split the name of a tool at the first `_` behind that of the server.
@@ -52,24 +38,20 @@ pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
     let place = Place::of(args.client, args.project, &surroundings)?;
     let server = server(args, session, &surroundings.current_dir)?;
-    let entry = match place.form {
-        Form::Json { key, has_type } => json::entry(key, has_type, &args.name, &server),
-        Form::Toml => toml::entry(&args.name, &server),
-    };
     if args.print {
-        return told(args, session, &place.file, Some(&entry), false);
+        let only = place.form.only(&server);
+        return told(args, session, &place.file, Some(&only), false);
     }
-    let stop = |why: Refused| {
-        Stop::new(Why::Broken, format!("{} {why}", place.file.display()))
-            .with_help("`--print` prints what belongs into it")
+    let stop = |why: InstallError| {
+        let help = match why {
+            InstallError::OtherServer { .. } => "take it out, or take another `--name`",
+            _ => "`--print` prints what belongs into it",
+        };
+        Stop::new(Why::Broken, format!("{} {}", place.file.display(), tame(&why.to_string())))
+            .with_help(help)
     };
     let before = read(&place.file)?;
-    let text = before.as_deref().unwrap_or_default();
-    let after = match place.form {
-        Form::Json { key, has_type } => json::with_server(text, key, has_type, &args.name, &server),
-        Form::Toml => toml::with_server(text, &args.name, &server),
-    };
-    let Some(after) = after.map_err(stop)? else {
+    let Some(after) = place.form.with(&before, &server).map_err(stop)? else {
         return told(args, session, &place.file, None, false);
     };
     write(&place.file, &after)
@@ -78,7 +60,7 @@ pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
 }
 
 /// What the client starts: this program with the sources that were named.
-fn server(args: &Install, session: &Session, dir: &Path) -> Result<Server, Stop> {
+fn server(args: &Install, session: &Session, dir: &Path) -> Result<ServerEntry, Stop> {
     let text = |word: OsString| {
         word.into_string().map_err(|word| {
             Stop::usage(format!("{word:?} is no UTF-8, which the files of clients are"))
@@ -110,7 +92,7 @@ fn server(args: &Install, session: &Session, dir: &Path) -> Result<Server, Stop>
         });
     }
     words.push("serve".to_owned());
-    Ok(Server { command, args: words })
+    Ok(ServerEntry::new(&args.name, command).args(words))
 }
 
 /// An absolute path without `.` and `..`. Where a link on the way gives `..` another meaning, links are resolved as well.
@@ -130,17 +112,18 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-/// The text of a file; `None` where there is none.
-fn read(file: &Path) -> Result<Option<String>, Stop> {
-    let failed = |err: &dyn std::fmt::Display| {
+/// The bytes of a file, and none where there is no file; of one that is too long a byte more than it may have.
+fn read(file: &Path) -> Result<Vec<u8>, Stop> {
+    let failed = |err: io::Error| {
         Stop::new(Why::Failed, format!("failed to read {}: {err}", file.display()))
     };
-    match fs::metadata(file) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(it) if it.len() > MAX_FILE_BYTES => return Err(failed(&"it is longer than 16 MiB")),
-        _ => {}
-    }
-    fs::read_to_string(file).map(Some).map_err(|err| failed(&err))
+    let open = match fs::File::open(file) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        open => open.map_err(failed)?,
+    };
+    let mut bytes = Vec::new();
+    open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 /// Replaces the file in one step, or makes it with its directory. A link leads to the file that is replaced.
@@ -215,9 +198,4 @@ fn next(args: &Install) -> &'static str {
         Client::Vscode => "VS Code asks whether it is trusted when it is started first",
         Client::Cursor => "the settings of Cursor show it under its tools",
     }
-}
-
-/// The strings of an array.
-fn strings(value: &Value) -> Option<Vec<&str>> {
-    value.as_array()?.iter().map(Value::as_str).collect()
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use flyto_host::Surroundings;
+use flyto_mcp::install::ServerFile;
 
 use crate::args::Client;
 use crate::exit::Why;
@@ -12,20 +13,7 @@ use crate::stop::Stop;
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) file: PathBuf,
-    pub(super) form: Form,
-}
-
-/// The format of a file, and where its servers stand.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Form {
-    /// JSON: an object of servers under this key.
-    Json {
-        key: &'static str,
-        /// Whether each server has `"type": "stdio"`, which names its transport.
-        has_type: bool,
-    },
-    /// TOML: a table `mcp_servers.NAME`.
-    Toml,
+    pub(super) form: ServerFile,
 }
 
 impl Place {
@@ -45,12 +33,12 @@ impl Place {
         surroundings: &Surroundings,
     ) -> Result<Self, Stop> {
         let env = &surroundings.env;
-        let servers = |has_type| Form::Json { key: "mcpServers", has_type };
+        let json = |key, has_type, has_comments| ServerFile::Json { key, has_type, has_comments };
         let form = match client {
-            Client::ClaudeCode | Client::Cursor => servers(true),
-            Client::Gemini => servers(false),
-            Client::Vscode => Form::Json { key: "servers", has_type: true },
-            Client::Codex => Form::Toml,
+            Client::ClaudeCode | Client::Cursor => json("mcpServers", true, false),
+            Client::Gemini => json("mcpServers", false, true),
+            Client::Vscode => json("servers", true, true),
+            Client::Codex => ServerFile::Toml,
         };
         if is_project {
             let file = match client {
