@@ -40,6 +40,7 @@ mod words; //    numbers, times and command lines
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::thread;
 
 use flyto_execenv::Environment;
 
@@ -50,9 +51,21 @@ use crate::session::Session;
 use crate::stop::Stop;
 use crate::terminal::{Form, escape};
 
+/// Bytes of the stack of this program: 8 MiB, which Linux gives the first thread of a process by default. A smaller limit
+/// (`ulimit -s`) is for the programs that are started, and would end this one by a signal: in a debug build the description
+/// of the options alone takes more than 320 KiB, in frames of up to 126 KiB that clap's derive makes.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    guarded(|| run(&words)).into()
+    let whole = || guarded(|| run(&words));
+    let thread = thread::Builder::new().name("flyto".to_owned()).stack_size(STACK_BYTES);
+    let exit = thread::scope(|scope| match thread.spawn_scoped(scope, whole) {
+        Ok(thread) => thread.join().unwrap_or(Exit::Internal),
+        // Where the system gives no more threads, the stack that is there has to do.
+        Err(_) => whole(),
+    });
+    exit.into()
 }
 
 fn run(words: &[OsString]) -> Exit {

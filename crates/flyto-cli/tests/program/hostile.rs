@@ -225,3 +225,23 @@ fn a_program_that_is_a_socket_is_named() {
         );
     }
 }
+
+/// Also with the deepest manifest that is read, and in a debug build, whose frames are large.
+#[test]
+fn a_small_limit_of_the_stack_ends_no_verb() {
+    let depth = 58;
+    let schema = r#"{"properties": {"a": "#.repeat(depth) + "{}" + &"}}".repeat(depth);
+    let place = Place::with_tools(&[("t", "echo hi", &format!(r#""input_schema": {schema}"#))]);
+    let input = r#"{"a": "#.repeat(depth) + "1" + &"}".repeat(depth);
+    for words in [
+        &["--version"][..],
+        &["--help"],
+        &["validate", "plugins"],
+        &["--plugins", "plugins", "list"],
+        &["--plugins", "plugins", "show", "p:t"],
+        &["--plugins", "plugins", "call", "p:t", "--json", &input],
+    ] {
+        let ran = place.flyto(words).started_by("ulimit -s 256; exec \"$@\"").run();
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.shown());
+    }
+}
