@@ -6,11 +6,11 @@ use crate::codes;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::json::{Spanned, string_literal};
 use crate::quote::quoted;
-use crate::similar::{Tolerance, nearest};
+use crate::similar::{KnownNames, Tolerance, nearest};
 
 use super::{MOST_FINDINGS, ObjectReader, Reported};
 
-impl ObjectReader<'_, '_> {
+impl<'v> ObjectReader<'v, '_> {
     /// Refuses every key that was not asked for (`F0021`), where passing over one is no small matter:
     /// `why` says so, a sentence in lower case without a full stop. Otherwise as
     /// [`finish`](Self::finish).
@@ -32,6 +32,40 @@ impl ObjectReader<'_, '_> {
     /// [`Reported`] when there is such a key.
     pub fn refuse_unknown(mut self, why: &str) -> Result<(), Reported> {
         self.report_unknown(Some(why)).map_or(Ok(()), Err)
+    }
+
+    /// The keys that were not asked for and look like one of `names`, each with that name, in the order of the text;
+    /// the first `n_most` of them. A key that looks more like one that was asked for is none of them.
+    ///
+    /// For keys that a reader does not know here and must not pass over. Called when every key was asked for; it
+    /// reports nothing.
+    ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, KnownNames, ObjectReader, Source, json};
+    /// # let source = Source::new("tool.json", r#"{"commnd": "ls", "denny": []}"#);
+    /// # let value = json::parse(&source)?;
+    /// # let mut findings = Findings::new();
+    /// # let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// let command = reader.optional_string("command");
+    /// let guarded = KnownNames::new(["ask", "deny"]);
+    /// assert_eq!(reader.unknown_like(&guarded, 8), [("denny", "deny")]);
+    /// # reader.finish();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn unknown_like(
+        &self,
+        names: &KnownNames<'static>,
+        n_most: usize,
+    ) -> Vec<(&'v str, &'static str)> {
+        let like = |name: &'v Spanned<Cow<'v, str>>| {
+            let near = names.closest(&name.value)?;
+            let known = self.known.iter().copied().filter(|it| *it != near);
+            let all = std::iter::once(near).chain(known);
+            let is_nearest = nearest(&name.value, all, Tolerance::Words) == Some(near);
+            (is_nearest && !self.is_known(&name.value)).then_some((&*name.value, near))
+        };
+        self.members.iter().filter_map(|it| like(&it.key)).take(n_most).collect()
     }
 
     /// Reports the keys that were not asked for: errors where a reason is given, else warnings.

@@ -1,7 +1,7 @@
 //! Keys that are missing, unknown, doubled or spelt otherwise.
 
 use expect_test::expect;
-use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+use flyto_diagnostics::{At, Findings, KnownNames, ObjectReader, Source, json};
 
 use super::check;
 
@@ -174,6 +174,30 @@ fn unknown_keys() {
           help: remove the key
     "#]],
     );
+}
+
+#[test]
+fn unknown_keys_like_a_name() {
+    let like = |text: &str, n_most: usize| {
+        let source = Source::new("f", text);
+        let value = json::parse(&source).expect("JSON");
+        let mut findings = Findings::new();
+        let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings).unwrap();
+        let _ = (reader.optional_string("task"), reader.optional_string("rules_file"));
+        reader.allow("denied");
+        let names = KnownNames::new(["ask", "deny", "rules"]);
+        let like = reader.unknown_like(&names, n_most);
+        let like: Vec<_> = like.iter().map(|it| format!("{}={}", it.0, it.1)).collect();
+        like.join(" ")
+    };
+    assert_eq!(
+        like(r#"{"deny": 1, "Asks": 1, "denny": 1, "x": 1}"#, 9),
+        "deny=deny Asks=ask denny=deny"
+    );
+    // Known here, allowed, and nearer to what is known.
+    assert_eq!(like(r#"{"task": "", "denied": 1, "tasks": 1, "rule_file": 1}"#, 9), "");
+    assert_eq!(like(r#"{"rules": 1, "rule": 1, "ask": 1}"#, 2), "rules=rules rule=rules");
+    assert_eq!(like(r#"{"deny": 1}"#, 0), "");
 }
 
 #[test]
