@@ -9,15 +9,23 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use flyto_permission::{Layer, Place, Rule, RuleError, Rules, Verdict};
-use flyto_plugin::{PluginRule, PluginTool, RuleEffect, RuleFault};
+use flyto_permission::{Layer, OwnTools, Place, Rule, RuleError, Rules, Verdict};
+use flyto_plugin::{NamedTools, PluginRule, PluginTool, RuleEffect, RuleFault};
 
 /// Reads a rule of a plugin, for [`LoadOptions::rules`](flyto_plugin::LoadOptions::rules).
-pub(crate) fn check(plugin: &str, text: &str) -> Result<(), RuleFault> {
-    Rule::check_of_plugin(plugin, text).map_err(|RuleError { why, span, suggestion, .. }| {
+pub(crate) fn check(plugin: &str, text: &str) -> Result<Option<NamedTools>, RuleFault> {
+    let own = Rule::check_of_plugin(plugin, text);
+    let own = own.map_err(|RuleError { why, span, suggestion, .. }| {
         let fault = RuleFault::new(why, span);
         suggestion.into_iter().fold(fault, RuleFault::with_suggestion)
-    })
+    })?;
+    Ok(own.map(|OwnTools { server, name, is_prefix, .. }| {
+        let named = match is_prefix {
+            true => NamedTools::starting_with(name),
+            false => NamedTools::one(name),
+        };
+        server.into_iter().fold(named, NamedTools::of_server)
+    }))
 }
 
 /// The rules of each plugin, made when one of its calls is first decided.

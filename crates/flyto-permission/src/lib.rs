@@ -17,6 +17,7 @@ mod verdict; //  allow, ask, deny; who wrote a rule, and where
 mod glob; //  patterns of paths
 mod host; //  addresses, and patterns of hosts
 mod index; // all rules, found by what they name
+mod own; //   rules that a plugin brings
 mod rule; //  from a text to a rule
 mod rules; // rules as a host holds them
 
@@ -24,10 +25,11 @@ mod rules; // rules as a host holds them
 #[cfg(feature = "bash")]
 mod bash; //   command lines taken apart
 mod decide; // the parts of a call, judged
-mod location;
-mod lookup; // the rules that one decision looks at // where a path leads
+mod location; // where a path leads
+mod lookup; // the rules that one decision looks at
 
 pub use decision::{Cause, Danger, DangerKind, Decision, Reason, Standing, Subject};
+pub use own::OwnTools;
 pub use request::{ClassTrust, Request};
 pub use rule::{Rule, RuleError};
 pub use rules::{Rules, RulesBuilder};

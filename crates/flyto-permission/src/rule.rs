@@ -130,41 +130,6 @@ impl Rule {
     pub fn check(text: &str) -> Result<(), RuleError> {
         Form::parse(text).map(drop)
     }
-
-    /// The same for a rule that a plugin brings. Tools in it are the plugin's own: it
-    /// writes them as `plugin:tool` and `plugin:*`. Other forms, such as `Bash(…)` and
-    /// `class:bash`, name no tool; that they hold for calls of its own tools alone is
-    /// up to the host ([`Rules::narrowed_by`](crate::Rules::narrowed_by)).
-    ///
-    /// ```
-    /// use flyto_permission::Rule;
-    ///
-    /// assert!(Rule::check_of_plugin("db", "db:drop").is_ok());
-    /// assert!(Rule::check_of_plugin("db", "Read(~/.ssh/**)").is_ok());
-    /// assert!(Rule::check_of_plugin("db", "mail:send").is_err());
-    /// let bare = Rule::check_of_plugin("db", "drop").expect_err("it is no tool of a plugin");
-    /// assert_eq!(bare.suggestion.as_deref(), Some("db:drop"));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// A text that is no rule, and one that names tools of another owner.
-    pub fn check_of_plugin(plugin: &str, text: &str) -> Result<(), RuleError> {
-        let why = "a rule of a plugin names no tools but the plugin's own";
-        let fail = |better| Err(RuleError::new(text, why, 0..text.len(), better));
-        match Form::parse(text)? {
-            Form::Owner { owner, .. } if owner != plugin => fail(None),
-            Form::Tool(id) => match id.split_once(':') {
-                Some((owner, _)) if owner == plugin => Ok(()),
-                Some(_) => fail(None),
-                None => {
-                    let better = format!("{plugin}:{id}");
-                    fail(Self::check(&better).is_ok().then_some(better))
-                }
-            },
-            _ => Ok(()),
-        }
-    }
 }
 
 impl fmt::Display for Rule {
@@ -215,7 +180,12 @@ fn hint(suggestion: &Option<String>) -> String {
 }
 
 impl RuleError {
-    fn new(text: &str, why: &'static str, span: Range<usize>, suggestion: Option<String>) -> Self {
+    pub(crate) fn new(
+        text: &str,
+        why: &'static str,
+        span: Range<usize>,
+        suggestion: Option<String>,
+    ) -> Self {
         const MAX: usize = 256;
         let text = text[..text.floor_char_boundary(MAX)].to_owned();
         Self { text, why, span, suggestion }

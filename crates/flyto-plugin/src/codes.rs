@@ -229,7 +229,8 @@ flyto_diagnostics::code_table! {
     /// Something that belongs to another place of the format.
     ///
     /// Warning for a key at the top of an Agent Plugins manifest that belongs to an extension or
-    /// to `mcp.json`. Error for an extension whose name is no domain.
+    /// to `mcp.json`. Error for an extension whose name is no domain, and for rules of permission anywhere but beside the tools:
+    /// the plugin is not loaded, or the server in which they stand.
     MISPLACED = "F0166";
     /// A file that belongs to another part of another program.
     ///
@@ -246,4 +247,9 @@ flyto_diagnostics::code_table! {
     /// tools of another plugin, or stands under `allow`; there are too many; or the program that loads the plugin
     /// decides no calls by rules.
     PLUGIN_RULE = "F0169";
+    /// A rule of permission of a plugin names none of its tools.
+    ///
+    /// Warning; the rule holds for no call. Told of names alone, of a tool and of a server: which tools a server offers is known only
+    /// when it is connected to.
+    UNMATCHED_RULE = "F0170";
 }

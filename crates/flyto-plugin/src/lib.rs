@@ -73,7 +73,7 @@ pub use crate::{
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     options::{Depth, LoadOptions},
-    rules::{PluginRule, RuleCheck, RuleEffect, RuleFault},
+    rules::{NamedTools, PluginRule, RuleCheck, RuleEffect, RuleFault},
     session::Sessions,
     template::{Template, TemplateError},
     tool::PluginTool,

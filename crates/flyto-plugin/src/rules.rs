@@ -34,9 +34,43 @@ pub enum RuleEffect {
     Deny,
 }
 
-/// Reads a rule of a plugin: its name, and the text. Given to
+/// Reads a rule of a plugin: its name, and the text. Gives the tools that the rule names; `None` where it names calls by
+/// something else, such as a command. Given to
 /// [`LoadOptions::rules`](crate::LoadOptions::rules) by a host that decides calls by rules.
-pub type RuleCheck = fn(plugin: &str, text: &str) -> Result<(), RuleFault>;
+pub type RuleCheck = fn(plugin: &str, text: &str) -> Result<Option<NamedTools>, RuleFault>;
+
+/// The tools of its plugin that a rule names, whether or not there are any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedTools {
+    /// The server of the plugin that offers them; `None` for those of `tools`.
+    pub server: Option<String>,
+    /// The name of a tool, or what names start with.
+    pub name: String,
+    /// Whether the names start with `name`.
+    pub is_prefix: bool,
+}
+
+impl NamedTools {
+    /// The tool of this name in `tools`.
+    #[must_use]
+    pub fn one(name: impl Into<String>) -> Self {
+        Self { server: None, name: name.into(), is_prefix: false }
+    }
+
+    /// The tools whose names start so.
+    #[must_use]
+    pub fn starting_with(prefix: impl Into<String>) -> Self {
+        Self { is_prefix: true, ..Self::one(prefix) }
+    }
+
+    /// Those of a server in place of those of `tools`.
+    #[must_use]
+    pub fn of_server(mut self, server: impl Into<String>) -> Self {
+        self.server = Some(server.into());
+        self
+    }
+}
 
 /// Why a text is no rule of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -125,10 +125,18 @@ struct Plugin {
 #[expect(dead_code, reason = "read by the derive only")]
 struct Permissions {
     /// Calls that a person is asked about first.
-    #[schemars(length(max = MAX_RULES), inner(length(min = 1, max = MAX_RULE_BYTES)))]
+    #[schemars(
+        length(max = MAX_RULES),
+        inner(length(min = 1, max = MAX_RULE_BYTES)),
+        extend("type" = "array")
+    )]
     ask: Option<Vec<String>>,
     /// Calls that are refused.
-    #[schemars(length(max = MAX_RULES), inner(length(min = 1, max = MAX_RULE_BYTES)))]
+    #[schemars(
+        length(max = MAX_RULES),
+        inner(length(min = 1, max = MAX_RULE_BYTES)),
+        extend("type" = "array")
+    )]
     deny: Option<Vec<String>>,
 }
 

@@ -142,6 +142,41 @@ fn a_plugin_that_would_allow_or_name_others_does_not_load() {
     assert!(!found.findings.has_errors(), "{:?}", found.findings);
 }
 
+#[test]
+fn a_rule_without_a_tool_is_told_at_load_and_by_validate() {
+    let world = world(&[("p", r#"{"deny": ["p:rn", "p:r*", "mcp__p.s__x"]}"#), ("q", "{}")]);
+    let host = host(&world);
+    assert!(host.find("p:run").is_ok());
+    let told = |findings: &flyto_diagnostics::Findings| {
+        let told = findings.iter().map(|it| {
+            let place = it.location.place().map(|it| (it.line, it.column));
+            format!("{} {place:?} {} {:?}", it.code, it.message, it.help)
+        });
+        told.collect::<Vec<_>>().join("\n")
+    };
+    let loaded = told(&host.report().plugin("p").expect("found").findings);
+    expect![[r#"
+        F0170 Some((3, 28)) the rule "p:rn" names no tool of the plugin Some("did you mean \"p:run\"?")
+        F0170 Some((3, 44)) the rule "mcp__p.s__x" names no server of the plugin Some("write the name of a server, or remove the rule")"#]].assert_eq(&loaded);
+    let validated = validate_path(&world.path("plugins/p"), &world.surroundings());
+    assert_eq!(told(&validated.expect("it is there").findings), loaded);
+}
+
+#[test]
+fn a_misspelt_key_costs_its_plugin_and_no_other() {
+    for key in ["deny", "perms", "permission"] {
+        let world = World::new();
+        let text = format!(
+            r#"{{"name": "p", "{key}": ["Bash(rm:*)"],
+                "tools": [{{"name": "run", "description": "Runs.", "command": "echo"}}]}}"#
+        );
+        world.write("plugins/p/plugin.json", &text);
+        add(&world, "q", "{}");
+        let host = host(&world);
+        assert!(host.find("p:run").is_err() && host.find("q:run").is_ok(), "{key}");
+    }
+}
+
 /// The rules of a call are those of the very tool that it runs.
 #[tokio::test]
 async fn a_reload_changes_the_rules_of_the_next_call() {
@@ -212,7 +247,7 @@ fn a_rule_that_the_host_cannot_read_has_each_call_asked() {
             "name": "run", "description": "Runs.", "command": "true", "permission_class": "readonly"
         }],
     });
-    let options = LoadOptions::new().rules(|_, _| Ok(()));
+    let options = LoadOptions::new().rules(|_, _| Ok(None));
     let source = Source::new("plugin.json", text.to_string());
     let plugin = load_source(&source, "/", &options).plugin.expect("it loads");
     let tool = || {

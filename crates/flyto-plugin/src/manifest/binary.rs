@@ -20,7 +20,7 @@ use super::{
     meant,
     place::Place,
     program::{looked_for_at, not_executable, other_digest},
-    within,
+    rule_keys, within,
 };
 use crate::{
     codes, files,
@@ -72,7 +72,10 @@ pub(super) fn read(
         digest = Err(reader.push(finding));
     }
     let lifetime = lifetime(&mut reader);
+    let at_head = rule_keys::Standing::Elsewhere(rule_keys::AT_HEAD);
+    let unread_rules = rule_keys::refuse(&mut reader, at_head);
     reader.finish();
+    unread_rules?;
     protocol?;
     Ok(BinaryDef { path: path?.into(), lifetime: lifetime?, timeout: timeout?, sha256: digest? })
 }

@@ -11,7 +11,7 @@ use super::{
     def::{Manifest, Read},
     head,
     place::Place,
-    servers,
+    rule_keys, servers,
 };
 use crate::codes;
 
@@ -42,8 +42,12 @@ pub(super) fn read(
     let author = author.and_then(|it| it.value().as_str()).map(ToOwned::to_owned);
     let declared = root.member("mcpServers");
     let name_span = reader.at("name").span();
+    let elsewhere = rule_keys::Standing::Elsewhere(servers::RULES_ELSEWHERE);
+    let unread_rules = rule_keys::refuse(&mut reader, elsewhere);
     let beside = servers::claude::declared(declared, place, reader.findings());
     let name = name?.to_owned();
+    unread_rules?;
+    beside.unread_rules.map_or(Ok(()), Err)?;
     if !beside.was_there {
         let what = "the plugin has no server";
         let reason = "of a plugin of Claude Code only the servers are used here";

@@ -11,9 +11,9 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 
 use super::{
     def::{Manifest, Read},
-    entries, permissions,
+    entries,
     place::Place,
-    servers,
+    rule_keys, servers,
 };
 use crate::{codes, names::MAX_NAME_CHARS};
 
@@ -63,9 +63,6 @@ pub(super) fn read(
         reader.optional_string_array("keywords").map(drop),
     ];
     let extension = extension(&mut reader);
-    let help = format!("move it into `\"extensions\": {{\"{EXTENSION}\": {{…}}}}`");
-    let misplaced = permissions::refuse(&mut reader, &help);
-    let misspelt = permissions::misspelt(&mut reader);
     let plugin = name.as_ref().ok().map(|it| id(it));
     for key in ["tools", "execution", "binary"] {
         if reader.is_present(key) {
@@ -83,21 +80,26 @@ pub(super) fn read(
         reader.push(at.warning(codes::MISPLACED, what).with_help(help));
         reader.allow("mcpServers");
     }
+    let in_extension = rule_keys::Standing::Elsewhere(
+        "rules stand in `\"extensions\": {\"dev.flyto\": {\"permissions\": {…}}}`",
+    );
+    let unread_rules = rule_keys::refuse(&mut reader, in_extension);
     let name_span = reader.at("name").span();
+    let read_servers = servers::conformant::read(place, reader.findings());
     let offered = match extension {
         Ok(Some(at)) => {
             let place = Place { is_confined: true, ..place };
-            entries::offered(at, plugin.as_deref(), place, reader.findings())
+            let servers = &read_servers.servers;
+            entries::offered(at, plugin.as_deref(), servers, place, reader.findings())
         }
         Ok(None) => Ok(entries::Offered::default()),
         Err(reported) => Err(reported),
     };
-    let read_servers = servers::conformant::read(place, reader.findings());
     reader.finish();
 
     let name = name?;
-    misplaced?;
-    misspelt.map_or(Ok(()), Err)?;
+    unread_rules?;
+    read_servers.unread_rules.map_or(Ok(()), Err)?;
     for other in others {
         other?;
     }

@@ -61,8 +61,8 @@ pub struct Manifest {
     /// The servers of the Model Context Protocol that are in order, in the order of the text. This
     /// crate starts none of them.
     pub servers: Vec<ServerDef>,
-    /// The rules of permission for calls of `tools`, in the order of the text: those that ask, then those that
-    /// deny. Tools of `servers` are not meant.
+    /// The rules of permission for calls of `tools` and of what `servers` offer, in the order of the text: those that ask,
+    /// then those that deny.
     pub rules: Arc<[PluginRule]>,
 }
 

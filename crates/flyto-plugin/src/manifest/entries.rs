@@ -20,7 +20,9 @@ use super::{
     form::Execution,
     meant, permissions,
     place::Place,
-    tool::{self, Standing},
+    rule_names::Declared,
+    servers::def::ServerDef,
+    tool::{self, Refused, Standing},
 };
 use crate::{codes, rules::PluginRule};
 
@@ -58,15 +60,16 @@ pub(super) struct Offered {
 /// Reads an object that holds those keys and no others.
 ///
 /// For the extension of a manifest of the format Agent Plugins. An unknown key is a warning. `plugin` is the
-/// name of the plugin, where it has one.
+/// name of the plugin, where it has one, and `servers` are those that it declares.
 ///
 /// # Errors
 ///
 /// [`Reported`] when the object, `execution`, `binary`, `permissions` or the array of `tools` cannot be read. A
-/// single tool does not fail it.
+/// single tool does not fail it, unless rules of permission stand in it.
 pub(super) fn offered(
     at: At<'_>,
     plugin: Option<&str>,
+    servers: &[ServerDef],
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Offered, Reported> {
@@ -79,12 +82,14 @@ pub(super) fn offered(
         (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
         _ => Entries::default(),
     };
-    let rules = permissions::read(&mut reader, plugin, n_entries, place);
+    let declared = || Declared::new(tools.ok().flatten(), servers);
+    let rules = permissions::read(&mut reader, plugin, declared, place);
     reader.finish();
     execution?;
     tools?;
     let rules = rules?;
-    let Entries { tools, spans, refused } = entries;
+    let Entries { tools, spans, refused, unread_rules } = entries;
+    unread_rules.map_or(Ok(()), Err)?;
     Ok(Offered { tools, spans, refused, n_entries, rules })
 }
 
@@ -124,6 +129,9 @@ pub(super) struct Entries {
     pub(super) tools: Vec<ToolDef>,
     pub(super) spans: Vec<Span>,
     pub(super) refused: Vec<RefusedTool>,
+    /// Rules of permission stand in an entry, where none is read. They may be about any tool, so that the plugin cannot be
+    /// used.
+    pub(super) unread_rules: Option<Reported>,
 }
 
 /// Reads the items of `tools` one by one; no finding of one keeps another from being read.
@@ -135,6 +143,7 @@ pub(super) fn entries(
     findings: &mut Findings,
 ) -> Entries {
     let mut budget = Budget::of_tools();
+    let mut unread_rules = None;
     let mut read: Vec<_> = tools
         .items()
         .map(|at| {
@@ -144,6 +153,9 @@ pub(super) fn entries(
                 return Entry { at, form, tool: None };
             }
             let tool = tool::read(at, form, Standing::Entry, execution.binary(), place, findings);
+            if let Err(Refused::Plugin(reported)) = tool {
+                unread_rules = Some(reported);
+            }
             Entry { at, form, tool: tool.ok() }
         })
         .collect();
@@ -154,6 +166,7 @@ pub(super) fn entries(
         tools: Vec::with_capacity(read.len()),
         spans: Vec::with_capacity(read.len()),
         refused: Vec::new(),
+        unread_rules,
     };
     for Entry { at, form, tool } in read {
         match tool {

@@ -13,7 +13,7 @@ use super::{
     form::Execution,
     meant,
     place::Place,
-    tool::{self, Standing},
+    tool::{self, Refused, Standing},
 };
 use crate::{codes, names::NameKind};
 
@@ -41,8 +41,11 @@ pub(super) fn read(
     let form = ToolForm::of(root, &Execution::Command);
     let tool = tool::read(root, form, Standing::Alone, None, place, findings);
     let Some(at) = root.member("name").filter(|it| it.value().as_str().is_some()) else {
-        return Err(tool.err().unwrap_or_else(|| findings.push(no_name(root))));
+        return Err(tool.err().map_or_else(|| findings.push(no_name(root)), Refused::reported));
     };
+    if let Err(Refused::Plugin(reported)) = tool {
+        return Err(reported);
+    }
     let written = at.value().as_str().unwrap_or_default();
     let name = plugin_name(written);
     if let Err(fault) = NameKind::Plugin.check(&name) {

@@ -14,6 +14,7 @@ use super::{
     entries::{Entries, entries, execution, version},
     meant, permissions,
     place::Place,
+    rule_names::Declared,
     servers::{self, beside::Beside},
 };
 use crate::{codes, names::NameKind};
@@ -53,6 +54,7 @@ pub(super) fn read(
         true => Beside::default(),
         false => servers::claude::read(place, reader.findings()),
     };
+    let unread_rules = beside.unread_rules;
     let something = match beside.was_there {
         true => Ok(()),
         false => something(&mut reader, tools, servers),
@@ -66,13 +68,14 @@ pub(super) fn read(
         _ => Entries::default(),
     };
     let name_span = reader.at("name").span();
-    let n_tools = tools.ok().flatten().map_or(0, |it| it.items().len());
-    let rules = permissions::read(&mut reader, name.as_ref().ok().copied(), n_tools, place);
+    let declared = || Declared::new(tools.ok().flatten(), &read_servers);
+    let rules = permissions::read(&mut reader, name.as_ref().ok().copied(), declared, place);
     reader.finish();
 
     let name = name?;
     execution?;
     something?;
+    unread_rules.or(entries.unread_rules).map_or(Ok(()), Err)?;
     let rules = rules?;
     let text = |text: Result<Option<&str>, Reported>| {
         text.ok().flatten().filter(|it| !it.trim().is_empty()).map(ToOwned::to_owned)

@@ -44,6 +44,8 @@ mod permissions; // the rules that a plugin has for its tools
 mod place; //    where a manifest lies, and what was seen there
 mod program; //  the file that a tool runs
 mod ready; //    whether a program may be started before its call
+mod rule_keys; // keys of such rules where none is read
+mod rule_names; // tools that they name
 mod schema; //   schemas of input and output
 mod servers; //  servers of the Model Context Protocol
 mod template; // the form that has a command line with placeholders

@@ -1,23 +1,24 @@
 //! The rules of permission that a plugin has for its own tools: the key `permissions`.
 //!
 //! A rule that is not read would not hold, so any mistake costs the plugin: a key that is unknown or
-//! nearly `permissions`, a text that is no rule, and rules in a program that decides no calls by them.
+//! looks like one of rules (`rule_keys`), a text that is no rule, and rules in a program that decides no calls by them.
+//! One that names no tool of the plugin is a warning (`rule_names`).
 
 use std::sync::Arc;
 
 use flyto_diagnostics::{
-    At, Diagnostic, Location, ObjectReader, Reported, Span, closest, codes::UNKNOWN_KEY, quoted,
+    At, Diagnostic, Location, ObjectReader, Reported, Span, codes::WRONG_TYPE, quoted,
 };
 
-use super::place::Place;
+use super::{
+    place::Place,
+    rule_keys::{self, KEY, NOT_READ},
+    rule_names::{Declared, shown},
+};
 use crate::{
     codes,
-    place::about_key,
     rules::{PluginRule, RuleEffect, RuleFault},
 };
-
-/// The key, in each format that has it.
-pub(super) const KEY: &str = "permissions";
 
 /// The most rules of one plugin: 256. A decision about a call of the plugin compares the call with each that
 /// names no tool, command or directory.
@@ -26,28 +27,22 @@ pub(crate) const MAX_RULES: usize = 256;
 /// The longest rule in bytes.
 pub(crate) const MAX_RULE_BYTES: usize = 4096;
 
-/// Why a mistake is an error.
-const NOT_READ: &str = "a rule that is not read would not hold";
-
-/// Reads `permissions` of the object that has `tools`. `name` is that of the plugin, where it could be read;
-/// `n_tools` is how many entries `tools` has.
+/// Reads `permissions` of the object that has `tools`, when every other key of it was asked for. `name` is that of the
+/// plugin, where it could be read; `declared` gives what the plugin declares.
 ///
 /// # Errors
 ///
 /// [`Reported`] for anything in it that is not a rule that asks or denies, for a misspelt key, for more than
 /// [`MAX_RULES`], and where the [options](crate::LoadOptions::rules) have nothing that reads rules.
-pub(super) fn read(
+pub(super) fn read<'v>(
     outer: &mut ObjectReader<'_, '_>,
     name: Option<&str>,
-    n_tools: usize,
+    declared: impl FnOnce() -> Declared<'v>,
     place: Place<'_>,
 ) -> Result<Arc<[PluginRule]>, Reported> {
-    let misspelt = misspelt(outer);
-    let section = outer.optional_object(KEY)?;
-    if let Some(reported) = misspelt {
-        return Err(reported);
-    }
-    let Some(at) = section else { return Ok(Arc::default()) };
+    let section = outer.optional_object(KEY);
+    rule_keys::refuse(outer, rule_keys::Standing::Head)?;
+    let Some(at) = section? else { return Ok(Arc::default()) };
     let Some(check) = place.options.rules else {
         let what = "the plugin has rules of permission, and this program decides no call by rules";
         let diag = at.error(codes::PLUGIN_RULE, what).with_reason(NOT_READ);
@@ -55,9 +50,16 @@ pub(super) fn read(
     };
     let mut reader = ObjectReader::new(at, outer.findings())?;
     let allow = refuse_allow(&mut reader);
+    let declared = declared();
     let mut rules = Vec::new();
     let mut res = Ok(());
     for (key, effect) in [("ask", RuleEffect::Ask), ("deny", RuleEffect::Deny)] {
+        if let Some(at) = at.member(key).filter(|it| it.value().is_null()) {
+            let what = format!("{} must be an array of strings, found null", quoted(key));
+            let diag = at.error(WRONG_TYPE, what).with_reason(NOT_READ);
+            let diag = diag.with_help("write `[]` for no rules, or remove the key");
+            res = Err(reader.push(diag.with_suggestion(at.span(), "[]")));
+        }
         match reader.optional_string_array(key) {
             Ok(Some(_)) => {}
             Ok(None) => continue,
@@ -75,17 +77,23 @@ pub(super) fn read(
                 res = Err(reader.push(diag.with_help(help)));
                 break;
             }
-            let fault = match name {
+            // Without a name, that has a finding of its own, which costs the plugin.
+            let read = match name {
                 _ if text.len() > MAX_RULE_BYTES => {
                     let why = format!("it is longer than {MAX_RULE_BYTES} bytes");
-                    Some(RuleFault::new(why, 0..text.len()))
+                    Err(RuleFault::new(why, 0..text.len()))
                 }
-                // The name has its own finding, which costs the plugin.
-                None => None,
-                Some(name) => check(name, text).err(),
+                None => Ok(None),
+                Some(name) => check(name, text).map(|it| Some((name, it?))),
             };
-            if let Some(fault) = fault {
-                res = Err(reader.push(refused(at, text, &fault)));
+            match read {
+                Ok(Some((name, named))) => {
+                    let suggests = !reader.findings().is_full();
+                    let unmatched = declared.unmatched((name, at, text), &named, suggests);
+                    unmatched.map(|it| reader.push(it));
+                }
+                Ok(None) => {}
+                Err(fault) => res = Err(reader.push(refused(at, text, &fault))),
             }
             rules.push(rule(at, text, effect));
         }
@@ -96,44 +104,7 @@ pub(super) fn read(
     allow?;
     res?;
     known?;
-    if n_tools == 0 && !rules.is_empty() {
-        let what = "the rules hold for the tools of \"tools\", and there is none";
-        let diag = at.error(codes::PLUGIN_RULE, what).with_reason(NOT_READ);
-        let help = "rules for the tools of a server stand in the operator's configuration";
-        return Err(outer.push(diag.with_help(help)));
-    }
     Ok(rules.into())
-}
-
-/// Refuses the key where it does not belong: in a tool, and at the top of a format that has it elsewhere.
-///
-/// # Errors
-///
-/// [`Reported`] where it is there.
-pub(super) fn refuse(reader: &mut ObjectReader<'_, '_>, help: &str) -> Result<(), Reported> {
-    if !reader.is_present(KEY) {
-        return Ok(());
-    }
-    reader.allow(KEY);
-    let diag = reader.at(KEY).error(codes::MISPLACED, "\"permissions\" has no place here");
-    Err(reader.push(diag.with_reason(NOT_READ).with_help(help)))
-}
-
-/// Refuses keys that are nearly the right one. Elsewhere in a manifest such a key is a warning.
-pub(super) fn misspelt(reader: &mut ObjectReader<'_, '_>) -> Option<Reported> {
-    let mut res = None;
-    let root = reader.at("");
-    for member in root.value().as_object().unwrap_or_default() {
-        let key = &member.key;
-        if *key.value != *KEY && closest(&key.value, [KEY]).is_some() {
-            let what = format!("the key {} is unknown", quoted(&key.value));
-            let diag = about_key(root, &key.value, UNKNOWN_KEY, what).with_reason(NOT_READ);
-            let diag = diag.with_help(format!("write {}", quoted(KEY)));
-            reader.allow(&key.value);
-            res = Some(reader.push(diag.with_suggestion(key.span, quoted(KEY))));
-        }
-    }
-    res
 }
 
 /// A plugin cannot allow anything, so that the key is no slip of a name.
@@ -164,9 +135,8 @@ fn rule(at: At<'_>, text: &str, effect: RuleEffect) -> PluginRule {
 
 /// Says what is wrong with a rule, and what to write.
 fn refused(at: At<'_>, text: &str, fault: &RuleFault) -> Diagnostic {
-    const MAX_SHOWN: usize = 256;
-    let shown = quoted(&text[..text.floor_char_boundary(MAX_SHOWN)]);
-    let mut diag = at.error(codes::PLUGIN_RULE, format!("{shown} is no rule: {}", fault.why));
+    let what = format!("{} is no rule: {}", shown(text), fault.why);
+    let mut diag = at.error(codes::PLUGIN_RULE, what);
     diag = diag.with_reason(NOT_READ);
     // The bytes of the rule are those of the file where nothing in it is escaped.
     let span = at.span();

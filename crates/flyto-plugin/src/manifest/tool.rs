@@ -20,9 +20,9 @@ use super::{
     env,
     field::{check_system_text, limits, non_blank, seconds, sha256, start_dir},
     lazy::Schema,
-    length, meant, metadata, narrowing, permissions,
+    length, meant, metadata, narrowing,
     place::Place,
-    program, ready, schema, template, undo, within,
+    program, ready, rule_keys, schema, template, undo, within,
 };
 use crate::{codes, names::NameKind};
 
@@ -44,6 +44,29 @@ pub(super) enum Standing {
     Alone,
 }
 
+/// What a mistake in a tool costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The tool.
+    Tool(Reported),
+    /// The plugin: rules of permission stand in the tool, and they may be about any other one.
+    Plugin(Reported),
+}
+
+impl Refused {
+    pub(super) fn reported(self) -> Reported {
+        match self {
+            Self::Tool(it) | Self::Plugin(it) => it,
+        }
+    }
+}
+
+impl From<Reported> for Refused {
+    fn from(it: Reported) -> Self {
+        Self::Tool(it)
+    }
+}
+
 /// Reads one tool, in the form that its plugin and its keys give it. `binary` is there for the
 /// binary form and for no other. All keys are read before the first failure returns, so one run
 /// shows every finding about the tool.
@@ -52,8 +75,7 @@ pub(super) enum Standing {
 ///
 /// # Errors
 ///
-/// [`Reported`] when any key cannot be read, or says something that its form does not know. The
-/// tool is refused then, and the plugin stays.
+/// [`Refused`] when any key cannot be read, or says something that its form does not know.
 pub(super) fn read(
     at: At<'_>,
     form: ToolForm,
@@ -61,9 +83,9 @@ pub(super) fn read(
     binary: Option<&BinaryDef>,
     place: Place<'_>,
     findings: &mut Findings,
-) -> Result<ToolDef, Reported> {
+) -> Result<ToolDef, Refused> {
     if let Some(diagnostic) = meant::tool(at) {
-        return Err(findings.push(diagnostic));
+        return Err(findings.push(diagnostic).into());
     }
     let mut reader = ObjectReader::new(at, findings)?;
     let spelling = spelling(form);
@@ -79,8 +101,6 @@ pub(super) fn read(
             reader.allow(key);
         }
     }
-    let at_head = "rules stand beside \"name\" and \"tools\" of the plugin: `\"permissions\": {\"deny\": [\"PLUGIN:TOOL\"]}`";
-    let misplaced = permissions::refuse(&mut reader, at_head);
     let name = name(&mut reader, form, standing);
     let description = description(&mut reader, name.as_deref().ok());
     let schemas = schemas(&mut reader, form, place);
@@ -139,9 +159,10 @@ pub(super) fn read(
     if let (Ok(metadata), Ok(Some(category))) = (&mut metadata, category) {
         category.apply(metadata, |key| reader.is_present(key));
     }
+    let unread_rules = rule_keys::refuse(&mut reader, rule_keys::Standing::Tool);
     reader.finish();
 
-    misplaced?;
+    unread_rules.map_err(Refused::Plugin)?;
     let _ = category?;
     let (input_schema, output_schema) = schemas?;
     Ok(ToolDef {

@@ -2,15 +2,28 @@
 
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Source;
-use flyto_plugin::{Depth, LoadOptions, PluginRule, RuleEffect, RuleFault, load_source};
+use flyto_plugin::{
+    CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, Depth, LoadOptions, NamedTools, PluginRule, RuleEffect,
+    RuleFault, load, load_source,
+};
 
 use crate::{check, loaded};
 
 /// What a host knows of rules, as far as these tests need it.
-pub(crate) fn reads(plugin: &str, text: &str) -> Result<(), RuleFault> {
+pub(crate) fn reads(plugin: &str, text: &str) -> Result<Option<NamedTools>, RuleFault> {
+    let named = |name: &str| match name.strip_suffix('*') {
+        Some(prefix) => NamedTools::starting_with(prefix),
+        None => NamedTools::one(name),
+    };
+    if let Some(rest) = text.strip_prefix("mcp__")
+        && let Some((server, tool)) =
+            rest.strip_prefix(&format!("{plugin}.")).and_then(|it| it.split_once("__"))
+    {
+        return Ok(Some(named(tool).of_server(server)));
+    }
     match text.split_once(':') {
-        Some((owner, _)) if owner == plugin => Ok(()),
-        _ if text.starts_with("Bash(") && text.ends_with(')') => Ok(()),
+        Some((owner, name)) if owner == plugin => Ok(Some(named(name))),
+        _ if text.starts_with("Bash(") && text.ends_with(')') => Ok(None),
         Some(_) => Err(RuleFault::new("it names another's tools", 0..text.len())),
         None => {
             let fault = RuleFault::new("it is a bare name", 0..text.len());
@@ -190,7 +203,7 @@ fn rules_stand_at_the_head() {
                 at /tools/0/permissions
                 because a rule that is not read would not hold
                 help: rules stand beside "name" and "tools" of the plugin: `"permissions": {"deny": ["PLUGIN:TOOL"]}`
-            p: loaded [u] refused [t (argv)]
+            no plugin
         "#]],
     );
     // A tool without a plugin around it.
@@ -206,20 +219,221 @@ fn rules_stand_at_the_head() {
                 at /permissions
                 because a rule that is not read would not hold
                 help: rules stand beside "name" and "tools" of the plugin: `"permissions": {"deny": ["PLUGIN:TOOL"]}`
-            t: loaded [] refused [t (argv)]
-        "#]],
-    );
-    // And where no tool is.
-    check(
-        r#"{"name": "p", "permissions": {"deny": ["Bash(rm:*)"]}, "mcpServers": {"s": {"command": "ls"}}}"#,
-        expect![[r#"
-            1:30: error[F0169]: the rules hold for the tools of "tools", and there is none
-                at /permissions
-                because a rule that is not read would not hold
-                help: rules for the tools of a server stand in the operator's configuration
             no plugin
         "#]],
     );
+}
+
+#[test]
+fn rules_hold_for_servers_alone() {
+    let text = r#"{"name": "p", "permissions": {"deny": ["Bash(rm:*)", "mcp__p.s__*"]},
+        "mcpServers": {"s": {"command": "ls"}}}"#;
+    let loaded = loaded(text, Depth::Full);
+    assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
+    assert_eq!(loaded.plugin.expect("it loads").manifest().rules.len(), 2);
+}
+
+#[test]
+fn a_list_that_is_null_is_no_list() {
+    check_head(
+        r#""permissions": {"ask": null, "deny": [null]}"#,
+        expect![[r#"
+            3:24: error[F0023]: "ask" must be an array of strings, found null
+                at /permissions/ask
+                because a rule that is not read would not hold
+                help: write `[]` for no rules, or remove the key
+                null -> []
+            3:39: error[F0023]: "deny[0]" must be a string, found null
+                at /permissions/deny/0
+            no plugin
+        "#]],
+    );
+}
+
+/// Such a rule holds for no call.
+#[test]
+fn a_rule_that_names_no_tool_is_told() {
+    check(
+        r#"{"name": "p", "permissions": {
+            "deny": ["p:drop-table", "p:drop_*", "p:drap_*", "p:zzz"],
+            "ask": ["p:d", "p:*", "p:refused", "p:x*", "mcp__p.admn__*", "mcp__p.admin__any", "mcp__p.q__*"]},
+        "tools": [
+            {"name": "drop_table", "description": "d", "command": "ls", "aliases": ["d"]},
+            {"name": "refused", "description": "d", "command": 1}
+        ],
+        "mcpServers": {"admin": {"command": "ls"}}}"#,
+        expect![[r#"
+            2:22: warning[F0170]: the rule "p:drop-table" names no tool of the plugin
+                at /permissions/deny/0
+                because it holds for no call
+                help: did you mean "p:drop_table"?
+                "p:drop-table" -> "p:drop_table"
+            2:50: warning[F0170]: the rule "p:drap_*" names no tool of the plugin
+                at /permissions/deny/2
+                because it holds for no call
+                help: did you mean "p:drop_*"?
+                "p:drap_*" -> "p:drop_*"
+            2:62: warning[F0170]: the rule "p:zzz" names no tool of the plugin
+                at /permissions/deny/3
+                because it holds for no call
+                help: write the name of a tool, or remove the rule
+            3:48: warning[F0170]: the rule "p:x*" names no tool of the plugin
+                at /permissions/ask/3
+                because it holds for no call
+                help: write the name of a tool, or remove the rule
+            3:56: warning[F0170]: the rule "mcp__p.admn__*" names no server of the plugin
+                at /permissions/ask/4
+                because it holds for no call
+                help: did you mean "mcp__p.admin__*"?
+                "mcp__p.admn__*" -> "mcp__p.admin__*"
+            3:95: warning[F0170]: the rule "mcp__p.q__*" names no server of the plugin
+                at /permissions/ask/6
+                because it holds for no call
+                help: write the name of a server, or remove the rule
+            6:64: error[F0023]: "command" must be a string, found the number 1
+                at /tools/1/command
+                help: write `"1"`
+                1 -> "1"
+            p: loaded [drop_table] refused [refused (argv)]
+        "#]],
+    );
+    check(
+        r#"{"name": "p", "permissions": {"deny": ["p:*"]}, "mcpServers": {"s": {"command": "ls"}}}"#,
+        expect![[r#"
+            1:40: warning[F0170]: the rule "p:*" names no tool of the plugin
+                at /permissions/deny/0
+                because it holds for no call
+                help: did you mean "mcp__p.s__*"?
+                "p:*" -> "mcp__p.s__*"
+            p: loaded [] refused []
+        "#]],
+    );
+}
+
+/// A rule that is not read would not hold, wherever it stands.
+#[test]
+fn keys_of_rules_elsewhere_cost_the_plugin() {
+    for key in ["deny", "ask", "Deny", "denied", "perms", "permision", "user_permissions"] {
+        let text = with(&format!(r#""{key}": ["p:t"]"#));
+        let at_head = loaded(&text, Depth::Quick);
+        assert!(at_head.plugin.is_none() && at_head.findings.has_errors(), "{key}");
+        let text = format!(
+            r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls"}},
+                {{"name": "u", "description": "d", "command": "ls", "{key}": ["p:t"]}}]}}"#
+        );
+        let in_tool = loaded(&text, Depth::Quick);
+        assert!(in_tool.plugin.is_none() && in_tool.findings.has_errors(), "{key}");
+    }
+    check_head(
+        r#""deny": ["p:t"], "perms": {}"#,
+        expect![[r#"
+        3:1: error[F0021]: the key "deny" is unknown
+            at /deny
+            because a rule that is not read would not hold
+            help: write "deny" within "permissions"
+        3:18: error[F0021]: the key "perms" is unknown
+            at /perms
+            because a rule that is not read would not hold
+            help: write "permissions"
+            "perms" -> "permissions"
+        no plugin
+    "#]],
+    );
+    // Not these, which are near to none or to a key that is known.
+    for key in ["licence", "params", "allow", "flags", "keywords"] {
+        let text = with(&format!(r#""{key}": {{}}"#));
+        let loaded = loaded(&text, Depth::Quick);
+        assert!(loaded.plugin.is_some(), "{key}: {:?}", loaded.findings);
+    }
+    // A text is the class of a tool.
+    check(
+        r#"{"name": "p", "tools": [{"name": "t", "description": "d", "command": "ls", "permission": "readonly"}]}"#,
+        expect![[r#"
+            1:76: warning[F0021]: unknown key "permission"
+                at /tools/0/permission
+                help: did you mean "permission_class"?
+                "permission" -> "permission_class"
+            p: loaded [t] refused []
+        "#]],
+    );
+    check(
+        r#"{"name": "p", "execution": "binary", "binary": {"path": "run.sh", "deny": ["p:t"]},
+            "tools": [{"name": "t", "description": "d"}]}"#,
+        expect![[r#"
+            1:67: error[F0021]: the key "deny" is unknown
+                at /binary/deny
+                because a rule that is not read would not hold
+                help: rules stand beside "name" and "tools" of the plugin: `"permissions": {"deny": ["PLUGIN:TOOL"]}`
+            no plugin
+        "#]],
+    );
+    check(
+        r#"{"name": "p", "mcpServers": {"a": {"command": "ls", "permissions": {"deny": ["x"]}}, "b": {"command": "ls"}}}"#,
+        expect![[r#"
+            1:68: error[F0166]: "permissions" has no place here
+                at /mcpServers/a/permissions
+                because a rule that is not read would not hold
+                help: rules stand in "permissions" of `plugin.json`, beside "name", or of the configuration
+            p: loaded [] refused []
+        "#]],
+    );
+}
+
+#[test]
+fn keys_of_rules_without_end_are_refused_after_the_first_of_them() {
+    let keys: Vec<_> = (0..20_000).map(|it| format!("\"deny_{it}\": []")).collect();
+    let loaded = loaded(&with(&keys.join(", ")), Depth::Quick);
+    assert!(loaded.plugin.is_none());
+    assert_eq!(loaded.findings.count(flyto_diagnostics::Severity::Error), 32);
+}
+
+#[test]
+fn rules_in_the_files_of_other_programs_cost_the_plugin() {
+    let place = |manifest: &str, servers: &str| {
+        let dir = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("one")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        let (file, text) = match manifest.strip_prefix("claude ") {
+            Some(text) => (CLAUDE_MANIFEST_FILE, text),
+            None => ("plugin.json", manifest),
+        };
+        write(file, text);
+        write(CLAUDE_MCP_FILE, servers);
+        let loaded = load(dir.path(), &LoadOptions::new().rules(reads));
+        let shown = crate::common::show(&loaded.findings);
+        let shown = shown.replace(&*dir.path().to_string_lossy(), "DIR");
+        format!("{shown}{}", if loaded.plugin.is_some() { "loaded" } else { "no plugin" })
+    };
+    let servers = r#"{"mcpServers": {"s": {"command": "ls"}}}"#;
+    let claude = r#"claude {"name": "c", "permissions": {"deny": ["Bash(rm:*)"]}}"#;
+    expect![[r#"
+        1:30: error[F0166]: "permissions" has no place here
+            at /permissions
+            because a rule that is not read would not hold
+            help: rules stand in "permissions" of `plugin.json`, beside "name", or of the configuration
+        no plugin"#]].assert_eq(&place(claude, servers));
+    let with_rules = r#"{"permissions": {"deny": ["x"]}, "mcpServers": {"s": {"command": "ls"}}}"#;
+    expect![[r#"
+        1:17: error[F0166]: "permissions" has no place here
+            at /permissions
+            because a rule that is not read would not hold
+            help: rules stand in "permissions" of `plugin.json`, beside "name", or of the configuration
+        no plugin"#]].assert_eq(&place(r#"claude {"name": "c"}"#, with_rules));
+    let native = with(r#""version": "1""#);
+    expect![[r#"
+        1:17: error[F0166]: "permissions" has no place here
+            at /permissions
+            because a rule that is not read would not hold
+            help: rules stand in "permissions" of `plugin.json`, beside "name", or of the configuration
+        no plugin"#]].assert_eq(&place(&native, with_rules));
+    // A server of this name is none of rules.
+    let named = r#"{"mcpServers": {"permissions": {"command": "ls"}, "ask": {"command": "ls"}}}"#;
+    expect![["loaded"]].assert_eq(&place(&native, named));
+    let whole = r#"{"permissions": {"command": "ls"}}"#;
+    expect![["loaded"]].assert_eq(&place(&native, whole));
 }
 
 #[test]
@@ -241,7 +455,7 @@ fn in_agent_plugins_they_stand_beside_the_tools() {
             1:105: error[F0166]: "permissions" has no place here
                 at /permissions
                 because a rule that is not read would not hold
-                help: move it into `"extensions": {"dev.flyto": {…}}`
+                help: rules stand in `"extensions": {"dev.flyto": {"permissions": {…}}}`
             no plugin
         "#]],
     );

@@ -19,20 +19,26 @@ pub(in crate::manifest) struct Beside {
     pub(in crate::manifest) servers: Vec<ServerDef>,
     /// Whether there is a file that declares any, right or wrong.
     pub(in crate::manifest) was_there: bool,
+    /// Rules of permission stand beside the servers, where none is read. They may be about any tool of the plugin, which
+    /// cannot be used then.
+    pub(in crate::manifest) unread_rules: Option<Reported>,
 }
 
 impl Beside {
     /// Reads a file in the plugin's directory, where there is one, and has `read` take its servers from the object that
-    /// it holds. One that cannot be used costs its servers alone.
+    /// it holds, and tell of rules beside them. One that cannot be used costs its servers alone.
     ///
     /// A file that is absent is no finding. A link that leads out of the plugin's directory is not followed.
     pub(super) fn read(
         path: &Path,
         place: Place<'_>,
         findings: &mut Findings,
-        read: impl FnOnce(At<'_>, ObjectReader<'_, '_>) -> Result<Vec<ServerDef>, Reported>,
+        read: impl FnOnce(
+            At<'_>,
+            ObjectReader<'_, '_>,
+        ) -> (Result<Vec<ServerDef>, Reported>, Result<(), Reported>),
     ) -> Self {
-        let nothing = Self { servers: Vec::new(), was_there: true };
+        let nothing = Self { was_there: true, ..Self::default() };
         // Without the `.` of `./.mcp.json`.
         let file: PathBuf = place.dir.join(path).components().collect();
         let source = match files::read_source(&file) {
@@ -58,6 +64,8 @@ impl Beside {
         };
         let root = At::root(&source, &root);
         let Ok(reader) = ObjectReader::new(root, findings) else { return nothing };
-        Self { servers: read(root, reader).unwrap_or_default(), was_there: true }
+        let (servers, unread_rules) = read(root, reader);
+        let (servers, unread_rules) = (servers.unwrap_or_default(), unread_rules.err());
+        Self { servers, was_there: true, unread_rules }
     }
 }

@@ -10,6 +10,7 @@ use flyto_diagnostics::{At, Findings};
 use flyto_execenv::Template;
 
 use super::{
+    RULES_ELSEWHERE,
     beside::Beside,
     def::{ServerDef, Transport},
     native,
@@ -19,6 +20,7 @@ use crate::{
     manifest::{
         dialect::{CLAUDE_DIRS, Dialect},
         place::Place,
+        rule_keys,
         within::leaves,
     },
 };
@@ -61,7 +63,8 @@ pub(in crate::manifest) fn declared(
                 file(path, place, findings)
             }
             None if at.value().as_object().is_some() => {
-                Beside { servers: servers(at, place, findings), was_there: true }
+                let servers = servers(at, place, findings);
+                Beside { servers, was_there: true, unread_rules: None }
             }
             None => {
                 let what =
@@ -80,6 +83,7 @@ pub(in crate::manifest) fn declared(
 
 fn add(to: &mut Beside, more: Beside) {
     to.was_there |= more.was_there;
+    to.unread_rules = to.unread_rules.or(more.unread_rules);
     for server in more.servers {
         if to.servers.iter().all(|it| it.name != server.name) {
             to.servers.push(server);
@@ -91,11 +95,13 @@ fn add(to: &mut Beside, more: Beside) {
 fn file(path: &Path, place: Place<'_>, findings: &mut Findings) -> Beside {
     Beside::read(path, place, findings, |root, mut reader| {
         // Files of plugins have the servers as the whole of the file as well.
-        let at = match reader.is_present("mcpServers") {
-            true => reader.required_object("mcpServers")?,
-            false => root,
-        };
-        Ok(servers(at, place, reader.findings()))
+        if !reader.is_present("mcpServers") {
+            return (Ok(servers(root, place, reader.findings())), Ok(()));
+        }
+        let at = reader.required_object("mcpServers");
+        let elsewhere = rule_keys::Standing::Elsewhere(RULES_ELSEWHERE);
+        let unread_rules = rule_keys::refuse(&mut reader, elsewhere);
+        (at.map(|at| servers(at, place, reader.findings())), unread_rules)
     })
 }
 

@@ -28,6 +28,7 @@ use crate::{
         env,
         field::{check_bytes, check_nul, check_system_text},
         place::Place,
+        rule_keys,
         within::leaves,
     },
     place::{about_key, as_warning},
@@ -58,8 +59,12 @@ pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Be
                 |name: &str, at: At<'_>, findings: &mut Findings| server(name, at, place, findings);
             read_all(at, reader.findings(), parse, read)
         });
+        let elsewhere = rule_keys::Standing::Elsewhere(
+            "rules stand in `\"extensions\": {\"dev.flyto\": {\"permissions\": {…}}}` of `plugin.json`",
+        );
+        let unread_rules = rule_keys::refuse(&mut reader, elsewhere);
         reader.finish();
-        servers
+        (servers, unread_rules)
     })
 }
 

@@ -33,6 +33,10 @@ use crate::{
     place::{about_key, moved},
 };
 
+/// What to do with rules of permission beside the declaration of servers, and in it.
+pub(super) const RULES_ELSEWHERE: &str =
+    "rules stand in \"permissions\" of `plugin.json`, beside \"name\", or of the configuration";
+
 /// What other programs call the plugin's directories.
 ///
 /// A server that needs one of these gets a help that names the variable of this format.

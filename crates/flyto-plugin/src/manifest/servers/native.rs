@@ -10,6 +10,7 @@ use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, 
 use flyto_execenv::Template;
 
 use super::{
+    RULES_ELSEWHERE,
     def::{HttpKind, ServerDef, Transport},
     foreign_reference, header_fault, read_all, report_unset, template, url,
 };
@@ -21,6 +22,7 @@ use crate::{
         dialect::Dialect,
         env, meant,
         place::{Place, Seen},
+        rule_keys,
     },
     options::LoadOptions,
     place::{about_key, as_warning},
@@ -127,7 +129,10 @@ fn server(
     let is_off = is_off(at, &mut reader);
     let timeout = timeout(&mut reader);
     let transport = transport(&mut reader, place);
+    let elsewhere = rule_keys::Standing::Elsewhere(RULES_ELSEWHERE);
+    let unread_rules = rule_keys::refuse(&mut reader, elsewhere);
     reader.finish();
+    unread_rules?;
     let mut res = ServerDef {
         name: name.to_owned(),
         file: at.source().name().to_owned(),
