@@ -73,6 +73,7 @@ mod plugin_rules; // what plugins have asked or denied of their own tools
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod readiness; //   tools whose programs may be started before a call
 mod secrets; //     what looks like a secret in a result
+mod server_rules; // what plugins have asked or denied of the tools of their servers
 mod servers; //     servers that are declared, for the program that starts them
 mod sources; //     the tools of each source, and reloading them
 mod spill; //       which whole outputs are kept
@@ -119,6 +120,7 @@ pub use readiness::{may_wait, not_ready};
 pub use replace::replace_file;
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
+pub use server_rules::ServerRules;
 pub use servers::DeclaredServer;
 pub use tool_source::ToolSource;
 pub use trust::{TrustError, TrustStore, Trusted};

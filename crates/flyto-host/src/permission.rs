@@ -98,7 +98,8 @@ impl Gate {
             request = request.home(home);
         }
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match call.plugin_tool().map_or(Ok(None), |it| self.of_plugins.of(it)) {
+        let of_plugin = call.plugin_rules();
+        match of_plugin.map_or(Ok(None), |(plugin, texts)| self.of_plugins.of(plugin, texts)) {
             Ok(None) => rules.decide(&request),
             Ok(Some(own)) => rules.narrowed_by(&own).decide(&request),
             // Without any rule and any trust it is asked; a rule of the operator may deny it.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use flyto_permission::{Layer, OwnTools, Place, Rule, RuleError, Rules, Verdict};
-use flyto_plugin::{NamedTools, PluginRule, PluginTool, RuleEffect, RuleFault};
+use flyto_plugin::{NamedTools, PluginRule, RuleEffect, RuleFault};
 
 /// Reads a rule of a plugin, for [`LoadOptions::rules`](flyto_plugin::LoadOptions::rules).
 pub(crate) fn check(plugin: &str, text: &str) -> Result<Option<NamedTools>, RuleFault> {
@@ -50,26 +50,29 @@ struct Made {
 pub(crate) struct Unreadable;
 
 impl PluginRules {
-    /// The rules that hold for a tool beside those of the host; `None` for a tool of a plugin without rules.
+    /// The rules that hold for the tools of a plugin beside those of the host; `None` where there is none.
     ///
     /// # Errors
     ///
     /// [`Unreadable`]
-    pub(crate) fn of(&self, tool: &PluginTool) -> Result<Option<Rules>, Unreadable> {
-        let texts = tool.rules();
+    pub(crate) fn of(
+        &self,
+        plugin: &str,
+        texts: &Arc<[PluginRule]>,
+    ) -> Result<Option<Rules>, Unreadable> {
         if texts.is_empty() {
             return Ok(None);
         }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = made.get(tool.plugin());
+        let known = made.get(plugin);
         let known = known.filter(|it| std::ptr::addr_eq(it.of.as_ptr(), Arc::as_ptr(texts)));
         let rules = match known {
             Some(it) => it.rules.clone(),
             None => {
-                let rules = compile(tool.plugin(), texts).ok();
+                let rules = compile(plugin, texts).ok();
                 made.retain(|_, it| it.of.strong_count() > 0);
                 let new = Made { of: Arc::downgrade(texts), rules: rules.clone() };
-                made.insert(tool.plugin().to_owned(), new);
+                made.insert(plugin.to_owned(), new);
                 rules
             }
         };

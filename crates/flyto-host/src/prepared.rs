@@ -6,7 +6,7 @@ use std::{
 };
 
 use flyto_execenv::{Class, Environment};
-use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
+use flyto_plugin::{Grant, PluginContext, PluginRule, PluginTool, Variable};
 use flyto_tools::{
     CallContext, CallId, Checked, Entry, Failure, Input, Preview, Problem, ProblemKind, Registry,
     Tool, ToolError, ToolId, ToolResult, Validated, Violations,
@@ -18,6 +18,7 @@ use crate::{
     grants::MissingGrants,
     native,
     permission::{Caller, Decision, Gate},
+    server_rules::RuledTool,
     stages::{self, Call, CallReport, Checkpoint, StageResult, Stages, names},
 };
 
@@ -190,6 +191,23 @@ impl Prepared {
     #[must_use]
     pub fn plugin_tool(&self) -> Option<&PluginTool> {
         self.checked_tool()?.get_ref().downcast_ref()
+    }
+
+    /// The plugin that the tool belongs to, and the rules that it has for calls of it; `None` for a tool that is no plugin's
+    /// and of no server of one, or where there are none.
+    pub(crate) fn plugin_rules(&self) -> Option<(&str, &Arc<[PluginRule]>)> {
+        let mut tool: &dyn Tool = &**self.entry.tool();
+        // What holds a tool for the registry, however a program put it there.
+        loop {
+            let checked =
+                || tool.downcast_ref::<Validated<Arc<dyn Tool>>>().map(Validated::get_ref);
+            match checked().or_else(|| tool.downcast_ref::<Arc<dyn Tool>>()) {
+                Some(inner) => tool = &**inner,
+                None => break,
+            }
+        }
+        let own = || tool.downcast_ref::<PluginTool>().map(|it| (it.plugin(), it.rules()));
+        own().or_else(|| tool.downcast_ref::<RuledTool>().map(RuledTool::rules))
     }
 
     /// The tool with its compiled schemas; `None` for one that a caller registered by itself.

@@ -13,7 +13,10 @@ use flyto_plugin::{
 };
 use flyto_tools::{CallId, CancellationToken, Failure, ToolResult};
 
-use crate::{bound, config::ConfigServer, confinement::Confinement, report::LoadReport};
+use crate::{
+    bound, config::ConfigServer, confinement::Confinement, report::LoadReport,
+    server_rules::ServerRules,
+};
 
 /// A server that the configuration or a plugin declares.
 ///
@@ -113,6 +116,15 @@ impl DeclaredServer {
         Confinement::of_class(&self.ctx.exec_env, Class::MCP_SERVER)
     }
 
+    /// The rules of permission of the plugin that declares it, for the tools that it offers.
+    #[must_use]
+    pub fn rules(&self) -> ServerRules {
+        match &self.source {
+            Source::Config(_) => ServerRules::default(),
+            Source::Plugin(plugin) => ServerRules::of(plugin),
+        }
+    }
+
     fn place(&self) -> ServerPlace<'_> {
         match &self.source {
             Source::Config(_) => ServerPlace::in_dir(self.dir()),
@@ -173,7 +185,8 @@ impl DeclaredServer {
         self.ctx.exec_env.start(spec, RunOptions::new().cancel(kill)).await
     }
 
-    /// Whether the declaration is the same: then a process of the one is one of the other.
+    /// Whether the declaration is the same: then a process of the one is one of the other. Its [`rules`](Self::rules) may
+    /// differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.name == other.name

@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use flyto_host::DeclaredServer;
+use flyto_host::{DeclaredServer, ServerRules};
 use flyto_tools::{Owner, Registry, Tool, ToolId, Validated};
 use tokio::{sync::watch, time::Instant};
 
@@ -92,6 +92,8 @@ struct Known {
     /// What went wrong with the file of the pins, and which tools have no place in the registry.
     store_fault: Option<String>,
     left_out: Vec<String>,
+    /// The rules of the plugin that declares the server.
+    rules: ServerRules,
     /// The tools that are offered, so that one whose definition stays stays the same tool. Weak: they hold the server.
     offered: HashMap<String, (Definition, Weak<dyn Tool>)>,
     is_closed: bool,
@@ -107,7 +109,7 @@ impl ServerState {
         changes: Arc<watch::Sender<()>>,
         registry: Weak<Registry>,
     ) -> Arc<Self> {
-        let mut known = Known::default();
+        let mut known = Known { rules: declared.rules(), ..Known::default() };
         if let Some(store) = &store {
             known.load(store, &declared);
         }
@@ -357,7 +359,7 @@ impl ServerState {
                 Some((before, tool)) if before == definition => tool.upgrade(),
                 _ => None,
             };
-            let tool = tool.unwrap_or_else(|| self.tool(&definition, &version));
+            let tool = tool.unwrap_or_else(|| self.tool(&definition, &version, &known.rules));
             let offered = (definition.clone(), Arc::downgrade(&tool));
             known.offered.insert(definition.name, offered);
             tools.push(tool);
@@ -367,12 +369,29 @@ impl ServerState {
         self.changes.send_replace(());
     }
 
-    fn tool(self: &Arc<Self>, definition: &Definition, version: &str) -> Arc<dyn Tool> {
+    /// Has these rules decide the calls of its tools from now on; whether they are others than before. The tools are then to
+    /// be [offered](Self::offer) anew.
+    pub(super) fn take_rules(&self, rules: ServerRules) -> bool {
+        let mut known = self.known();
+        let is_other = known.rules != rules;
+        if is_other {
+            known.rules = rules;
+            known.offered.clear();
+        }
+        is_other
+    }
+
+    fn tool(
+        self: &Arc<Self>,
+        definition: &Definition,
+        version: &str,
+        rules: &ServerRules,
+    ) -> Arc<dyn Tool> {
         let id = definition::id(&self.name, &definition.name);
         let metadata = definition.metadata(&self.name, version);
         let tool = ServerTool::new(Arc::clone(self), id, definition.clone(), metadata);
         // Every tool of a host has this type; its schema is compiled at the first call.
-        let tool: Arc<dyn Tool> = Arc::new(tool);
+        let tool: Arc<dyn Tool> = rules.bind(Arc::new(tool));
         Arc::new(Validated::lazy(tool))
     }
 

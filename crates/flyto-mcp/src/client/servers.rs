@@ -367,14 +367,20 @@ impl Inner {
     /// Brings the servers to those that the host declares now; what has not changed is not touched. Gives those that are new.
     fn sync(&self, host: &Arc<Host>) -> Vec<Arc<ServerState>> {
         let declared = if self.options.uses_servers { host.servers() } else { Vec::new() };
-        let (mut added, mut gone) = (Vec::new(), Vec::new());
+        let (mut added, mut gone, mut ruled) = (Vec::new(), Vec::new(), Vec::new());
         {
             let mut servers = self.servers();
             let mut former = std::mem::take(&mut *servers);
             for declared in declared {
                 let same = former.iter().position(|it| it.declared.is_same(&declared));
                 servers.push(match same {
-                    Some(at) => former.swap_remove(at),
+                    Some(at) => {
+                        let same = former.swap_remove(at);
+                        if same.take_rules(declared.rules()) {
+                            ruled.push(Arc::clone(&same));
+                        }
+                        same
+                    }
                     None => {
                         let registry = Arc::downgrade(host.registry());
                         let (options, handler) = (Arc::clone(&self.options), self.handler.clone());
@@ -393,7 +399,7 @@ impl Inner {
             server.abort();
             server.withdraw();
         }
-        for server in &added {
+        for server in added.iter().chain(&ruled) {
             server.offer();
         }
         added

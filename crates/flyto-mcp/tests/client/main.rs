@@ -9,3 +9,4 @@ mod eras;
 mod hostile;
 mod http;
 mod pins;
+mod plugin_rules;

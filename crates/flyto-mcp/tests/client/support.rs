@@ -80,7 +80,7 @@ impl World {
         let config = dir.path().join("flyto.json");
         let text = json!({
             "mcpServers": servers,
-            "permissions": {"allow": ["mcp__s__*"]},
+            "permissions": {"allow": ["mcp__s__*", "mcp__p.one__*"]},
             "plugins": {"enabled": true, "plugin_dirs": [dir.path().join("plugins")]},
         });
         std::fs::write(&config, text.to_string()).expect("written");
