@@ -10,6 +10,10 @@ use super::{Analysis, Case, Known, Word};
 
 /// Most changes of one line whose combinations are listed: 16 directories.
 const MAX_MOVES: usize = 3;
+/// Most directories that a line may be in. Of one with more nothing is known.
+const MAX_DIRECTORIES: usize = 64;
+/// Most combinations of changes that are followed, of which several may lead to one directory.
+const MAX_COMBINED: usize = 4096;
 
 /// One change of directory.
 #[derive(Debug, Clone)]
@@ -88,33 +92,47 @@ impl Analysis {
                 targets.push(cases.into_iter().map(Case::into_text).collect());
             }
         }
-        let mut res = Vec::new();
-        combine("", &targets, &mut vec![false; targets.len()], &mut res);
-        (res.len() <= 64).then_some(res)
+        let mut res = Combined { directories: Vec::new(), n_left: MAX_COMBINED };
+        res.add("", &targets, &mut vec![false; targets.len()])?;
+        Some(res.directories)
     }
 }
 
-/// Adds every directory that the changes lead to that are not `made` yet, from
-/// `start` on.
-fn combine(start: &str, targets: &[Vec<String>], made: &mut [bool], res: &mut Vec<String>) {
-    for (i, cases) in targets.iter().enumerate() {
-        if made[i] {
-            continue;
-        }
-        made[i] = true;
-        for target in cases.iter().filter(|it| !it.is_empty()) {
-            let dir = match start.is_empty() || target.starts_with(['/', '~']) {
-                true => target.clone(),
-                false => format!("{start}/{target}"),
-            };
-            for dir in [&dir, &without_dots(&dir)] {
-                if !dir.is_empty() && !res.contains(dir) {
-                    res.push(dir.clone());
-                }
+/// Directories that changes lead to, each once.
+struct Combined {
+    directories: Vec<String>,
+    /// What is left of [`MAX_COMBINED`].
+    n_left: usize,
+}
+
+impl Combined {
+    /// Adds every directory that the changes lead to that are not `made` yet, from
+    /// `start` on. `None` where they are too many.
+    fn add(&mut self, start: &str, targets: &[Vec<String>], made: &mut [bool]) -> Option<()> {
+        for (i, cases) in targets.iter().enumerate() {
+            if made[i] {
+                continue;
             }
-            combine(&dir, targets, made, res);
+            made[i] = true;
+            for target in cases.iter().filter(|it| !it.is_empty()) {
+                self.n_left = self.n_left.checked_sub(1)?;
+                let dir = match start.is_empty() || target.starts_with(['/', '~']) {
+                    true => target.clone(),
+                    false => format!("{start}/{target}"),
+                };
+                for dir in [&dir, &without_dots(&dir)] {
+                    if !dir.is_empty() && !self.directories.contains(dir) {
+                        self.directories.push(dir.clone());
+                    }
+                }
+                if self.directories.len() > MAX_DIRECTORIES {
+                    return None;
+                }
+                self.add(&dir, targets, made)?;
+            }
+            made[i] = false;
         }
-        made[i] = false;
+        Some(())
     }
 }
 
