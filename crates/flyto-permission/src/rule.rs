@@ -486,3 +486,22 @@ fn fetch(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_for_commands_has_so_many_words_at_most() {
+        let rule = |n: usize, end: &str| format!("Bash({}{end})", vec!["a"; n].join(" "));
+        for end in ["", ":*"] {
+            assert!(Rule::check(&rule(256, end)).is_ok());
+            let text = rule(257, end);
+            let err = Rule::check(&text).expect_err("it is too long");
+            assert_eq!(err.why, "a command of more than 256 words is too long for a rule");
+            assert_eq!(err.span, "Bash(".len()..text.len() - ")".len());
+        }
+        // Quotes keep blanks in a word.
+        assert!(Rule::check(&format!("Bash(echo '{}')", "a ".repeat(300))).is_ok());
+    }
+}

@@ -142,6 +142,32 @@ fn a_plugin_that_would_allow_or_name_others_does_not_load() {
     assert!(!found.findings.has_errors(), "{:?}", found.findings);
 }
 
+/// A decision compares each word of a call with rules as long as that.
+#[test]
+fn a_rule_of_more_than_256_words_is_refused_with_its_place() {
+    let words = |n: usize| format!("Bash({})", vec!["a"; n].join(" "));
+    let found = |path: &str, rule: &str| {
+        let world = World::new();
+        let rules =
+            format!("{{\n  \"permissions\": {{\n    \"deny\": [\"Bash(b)\",\n      {rule:?}]}}}}");
+        world.write("config.json", &rules);
+        add(&world, "p", &format!("{{\"deny\": [\n{rule:?}]}}"));
+        let found = validate_path(&world.path(path), &world.surroundings()).expect("it is there");
+        let told = found.findings.iter().map(|it| {
+            let place = it.location.place().map(|it| (it.line, it.column));
+            format!("{} {place:?} {}", it.code, it.message.rsplit(": ").next().unwrap_or_default())
+        });
+        told.collect::<Vec<_>>()
+    };
+    let why = "a command of more than 256 words is too long for a rule";
+    for (path, place) in
+        [("config.json", "F0320 Some((4, 13))"), ("plugins/p", "F0169 Some((4, 7))")]
+    {
+        assert!(found(path, &words(256)).is_empty(), "{:?}", found(path, &words(256)));
+        assert_eq!(found(path, &words(257)), [format!("{place} {why}")], "{path}");
+    }
+}
+
 #[test]
 fn a_rule_without_a_tool_is_told_at_load_and_by_validate() {
     let world = world(&[("p", r#"{"deny": ["p:rn", "p:r*", "mcp__p.s__x"]}"#), ("q", "{}")]);
