@@ -6,6 +6,8 @@
 //! backslashes, so that a pattern means what it shows. Bounds: [`MAX_BYTES`] bytes,
 //! [`MAX_PARTS`] parts.
 
+use crate::steps::made;
+
 /// Longest pattern in bytes.
 pub(crate) const MAX_BYTES: usize = 1024;
 /// Most parts of a pattern.
@@ -38,6 +40,8 @@ pub(crate) enum Anchor {
 pub(crate) struct Glob {
     pub(crate) anchor: Anchor,
     parts: Vec<Part>,
+    /// How much of it each character of a path is compared with: one for a part, more for one with several stars.
+    width: usize,
 }
 
 /// What stands between two slashes.
@@ -126,7 +130,15 @@ impl Glob {
         if parts.is_empty() && text != "." && text != "./" && !matches!(text, "~" | "~/") {
             return Err(("the pattern names nothing below the root: write `/**`", whole));
         }
-        Ok(Self { anchor, parts })
+        // The last star is gone back to, so that one of them costs no more than a look at each character.
+        let width = |it: &Part| match it {
+            Part::Wild(tokens) if tokens.iter().filter(|it| **it == Token::Many).count() > 1 => {
+                1 + tokens.len() / 4
+            }
+            _ => 1,
+        };
+        let width = parts.iter().map(width).sum();
+        Ok(Self { anchor, parts, width })
     }
 
     /// The literal parts before the first wildcard, with slashes between.
@@ -184,6 +196,14 @@ impl Glob {
         literal.windows(place.len().max(1)).any(|it| it == place)
     }
 
+    /// The steps of one comparison with a path of these parts.
+    pub(crate) fn n_steps(&self, path: &[&str]) -> usize {
+        /// Cells of the table that are filled in a step, and characters that are compared.
+        const CELLS: usize = 32;
+        let n_bytes: usize = path.iter().map(|it| it.len() + 2).sum();
+        1 + self.width * n_bytes / CELLS
+    }
+
     /// Whether a path, relative to the anchor, fits. With `below`, so does all
     /// below what fits.
     ///
@@ -193,6 +213,7 @@ impl Glob {
     pub(crate) fn matches(&self, path: &[&str], below: bool) -> bool {
         let below = below || matches!(self.parts.last(), None | Some(Part::Literal(_)));
         let anywhere = self.anchor == Anchor::Anywhere;
+        made(1 + self.parts.len() * path.len() / 8);
         // `reached[i]`: the first `i` parts of the path fit the parts of the pattern so far.
         let mut reached = vec![anywhere; path.len() + 1];
         reached[0] = true;

@@ -27,6 +27,7 @@ mod bash; //   command lines taken apart
 mod decide; // the parts of a call, judged
 mod location; // where a path leads
 mod lookup; // the rules that one decision looks at
+mod steps; //  how much it works
 
 pub use decision::{Cause, Danger, DangerKind, Decision, Reason, Standing, Subject};
 pub use own::OwnTools;

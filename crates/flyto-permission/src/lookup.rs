@@ -3,6 +3,8 @@
 //!
 //! Each question is put to both indexes, and of the second only the rules that ask
 //! or deny are kept. So whatever stands in it, nothing is allowed by it.
+//!
+//! Each question is counted. When the steps of the decision are spent, all answers are empty.
 
 use crate::{
     Rule,
@@ -12,6 +14,7 @@ use crate::{
         Argument, Hits, Index, Matched, Narrows,
         paths::{Anchors, PathIndex},
     },
+    steps::Steps,
 };
 
 /// Where a decision looks rules up. The methods are those of [`Index`] and of
@@ -20,15 +23,28 @@ use crate::{
 pub(crate) struct Lookup<'a> {
     base: &'a Index,
     narrower: Option<&'a Index>,
+    steps: &'a Steps,
 }
 
+/// Steps for a pattern that a path with wildcards is compared with.
+#[cfg(feature = "bash")]
+const PATTERN: usize = 8;
+
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(base: &'a Index, narrower: Option<&'a Index>) -> Self {
-        Self { base, narrower }
+    pub(crate) fn new(base: &'a Index, narrower: Option<&'a Index>, steps: &'a Steps) -> Self {
+        Self { base, narrower, steps }
+    }
+
+    /// What is left of the work of the decision.
+    pub(crate) fn steps(self) -> &'a Steps {
+        self.steps
     }
 
     /// Both answers: all of the first, what narrows of the second.
     fn hits(self, find: impl Fn(&'a Index) -> Hits<'a>) -> Hits<'a> {
+        if !self.steps.take(1) {
+            return Hits::default();
+        }
         let mut res = find(self.base);
         if let Some(narrower) = self.narrower {
             res.narrow(find(narrower));
@@ -83,7 +99,12 @@ impl<'a> Lookup<'a> {
         words: impl Iterator<Item = Option<&'w str>> + Clone,
         has_more: bool,
     ) -> Matched<'a> {
-        self.matched(|it| it.by_words(words.clone(), has_more))
+        self.matched(|it| {
+            let mut n_words = 0;
+            let words = words.clone().inspect(|_| n_words += 1);
+            let res = it.by_words(words, has_more);
+            if self.steps.take(n_words) { res } else { Matched::default() }
+        })
     }
 
     pub(crate) fn by_spread_words<'w>(
@@ -93,11 +114,20 @@ impl<'a> Lookup<'a> {
         has_more: bool,
         n_steps: &mut usize,
     ) -> Matched<'a> {
-        self.matched(|it| it.by_spread_words(names, rest.clone(), has_more, n_steps))
+        self.matched(|it| {
+            let before = (*n_steps).min(self.steps.left());
+            let mut left = before;
+            let res = it.by_spread_words(names, rest.clone(), has_more, &mut left);
+            let n_made = before - left;
+            *n_steps = n_steps.saturating_sub(n_made);
+            // What was not looked at is possible.
+            let _ = self.steps.take(n_made + 1);
+            res
+        })
     }
 
     pub(crate) fn narrows_program(self, name: &str) -> bool {
-        self.all().any(|it| it.narrows_program(name))
+        self.steps.take(1) && self.all().any(|it| it.narrows_program(name))
     }
 
     pub(crate) fn narrows_programs(self) -> bool {
@@ -109,12 +139,18 @@ impl<'a> Lookup<'a> {
     }
 
     pub(crate) fn narrowing_host(self, host: &str) -> Option<&'a Rule> {
+        if !self.steps.take(1 + host.len() / 16) {
+            return None;
+        }
         let mut found = self.all().filter_map(|it| it.narrowing_host(host));
         let first = found.next()?;
         Some(found.next().filter(|it| it.effect() > first.effect()).unwrap_or(first))
     }
 
     pub(crate) fn by_host(self, address: &Address) -> (Hits<'a>, Hits<'a>) {
+        if !self.steps.take(1 + address.host.len() / 16) {
+            return Default::default();
+        }
         let (mut wide, mut exact) = self.base.by_host(address);
         if let Some((of_all, of_one)) = self.narrower.map(|it| it.by_host(address)) {
             wide.narrow(of_all);
@@ -141,7 +177,8 @@ impl<'a> Lookup<'a> {
     /// The strongest rule that asks or denies by a pattern that `may_apply`.
     #[cfg(feature = "bash")]
     pub(crate) fn narrowing_path(self, may_apply: impl Fn(&Glob) -> bool) -> Option<&'a Rule> {
-        let mut found = self.all().filter_map(|it| it.paths.narrowing(it, &may_apply));
+        let may_apply = |it: &Glob| self.steps.take(PATTERN) && may_apply(it);
+        let mut found = self.all().filter_map(|it| it.paths.narrowing(it, may_apply));
         let first = found.next()?;
         Some(found.next().filter(|it| it.effect() > first.effect()).unwrap_or(first))
     }
@@ -155,10 +192,12 @@ impl<'a> Lookup<'a> {
         wanted: impl Fn(&Glob, bool) -> bool,
         hits: &mut Hits<'a>,
     ) {
-        self.base.paths.find(self.base, path, writes, anchors, &wanted, hits);
+        let wanted = |glob: &Glob, narrows: bool| self.steps.take(1) && wanted(glob, narrows);
+        let steps = self.steps;
+        self.base.paths.find(self.base, (path, steps), writes, anchors, wanted, hits);
         if let Some(narrower) = self.narrower {
             let wanted = |glob: &Glob, narrows: bool| narrows && wanted(glob, narrows);
-            narrower.paths.find(narrower, path, writes, anchors, wanted, hits);
+            narrower.paths.find(narrower, (path, steps), writes, anchors, wanted, hits);
         }
     }
 }

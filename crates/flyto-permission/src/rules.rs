@@ -78,8 +78,9 @@ impl Rules {
     /// What is decided is the call as it was described: between the decision and
     /// the call a link can be changed, which only a sandbox prevents.
     ///
-    /// The cost follows the call: its words, paths and hosts, each bounded. A call
-    /// with more parts than are judged, or one that cannot be read, is asked.
+    /// The cost follows the call: its words, paths and hosts, each bounded, and all
+    /// together as well, since a decision knows no deadline. A call with more parts
+    /// than are judged, or one that cannot be read, is asked.
     #[must_use]
     pub fn decide(&self, request: &Request<'_>) -> Decision {
         decide::decide(&self.index, self.narrower.as_deref(), request)

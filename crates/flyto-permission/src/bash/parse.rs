@@ -13,6 +13,7 @@
 //! it behind what it read; on `Err` it stays at the unclear place.
 
 use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
+use crate::steps::made;
 
 /// `Err` is the unclear place; commands that end before it are in [`Parser::out`].
 pub(super) type Parsed<T = ()> = Result<T, Unclear>;
@@ -63,6 +64,7 @@ impl<'a> Parser<'a> {
     /// The bytes of all texts, or the depth, are over their bounds; a NUL, at which
     /// the system would end the text.
     pub(super) fn new(text: &'a str, out: &'a mut Analysis, context: Context) -> Parsed<Self> {
+        made(text.len() / 2);
         out.n_bytes = out.n_bytes.saturating_add(text.len());
         if out.n_bytes > MAX_BYTES {
             return Err(Unclear::new("the command line is too long to be read", ""));
@@ -87,7 +89,9 @@ impl<'a> Parser<'a> {
     /// One reason of each kind is kept for each text.
     pub(super) fn note(&mut self, why: &'static str) {
         let command = self.context.parent;
-        if !self.out.unclear.iter().any(|it| it.why == why && it.command == command) {
+        // Those of one text stand behind each other.
+        let mut of_text = self.out.unclear.iter().rev().take_while(|it| it.command == command);
+        if !of_text.any(|it| it.why == why) {
             let unclear = Unclear { command, ..self.unclear(why) };
             self.out.unclear.push(unclear);
         }

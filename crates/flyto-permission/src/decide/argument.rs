@@ -10,6 +10,8 @@
 //! language, or that is known only in part, is asked where it mentions the first
 //! word of such a rule anywhere: `os.system("rm x")`.
 
+use std::collections::HashSet;
+
 use super::{
     Judge, Source,
     command::{Found, MAX_STEPS, known},
@@ -30,9 +32,23 @@ const MAX_READ: usize = 4 * 64 * 1024;
 /// A search through the arguments of one command and of the texts in them.
 struct Search<'a> {
     rules: Vec<&'a Rule>,
+    /// Those of `rules`, by their places in an index.
+    seen: HashSet<*const Rule>,
     n_steps: usize,
     /// What is left of [`MAX_READ`].
     n_bytes: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(n_steps: usize, n_bytes: usize) -> Self {
+        Self { rules: Vec::new(), seen: HashSet::new(), n_steps, n_bytes }
+    }
+
+    /// Takes rules, each once.
+    fn add(&mut self, rules: impl Iterator<Item = &'a Rule>) {
+        let Self { rules: all, seen, .. } = self;
+        all.extend(rules.filter(|it| seen.insert(std::ptr::from_ref(*it))));
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -43,12 +59,16 @@ impl<'a> Judge<'a> {
         if !self.index.narrows_programs() {
             return;
         }
-        let mut search = Search { rules: Vec::new(), n_steps: MAX_STEPS, n_bytes: MAX_READ };
+        let mut search = Search::new(MAX_STEPS, MAX_READ);
         // A program may take the value of a variable for a command line, as that of `GIT_PAGER`.
         for at in command.risky.iter().filter(|it| !is_named(**it)) {
             let word = &command.words[*at];
             let value = known(word).and_then(|it| it.split_once('=')).map(|(_, value)| value);
-            let analysis = bash::analyse_text(value.unwrap_or_default());
+            let value_text = value.unwrap_or_default();
+            if !self.steps().take_line(value_text.len()) {
+                return;
+            }
+            let analysis = bash::analyse_text(value_text);
             for inner in &analysis.commands {
                 self.search_whole(inner, 1, &mut search);
             }
@@ -71,7 +91,7 @@ impl<'a> Judge<'a> {
 
     /// Asks for a text that mentions what a rule asks or denies.
     pub(super) fn narrow_mentions(&mut self, text: &str) {
-        let mut search = Search { rules: Vec::new(), n_steps: 0, n_bytes: 0 };
+        let mut search = Search::new(0, 0);
         self.search_mentions(text, &mut search);
         for rule in search.rules {
             let cause = Cause::Possible { rule: rule.clone() };
@@ -88,6 +108,9 @@ impl<'a> Judge<'a> {
         search: &mut Search<'a>,
     ) {
         for at in command.arguments().filter(|it| !is_named(*it)) {
+            if self.steps().are_spent() {
+                return;
+            }
             let word = &command.words[at];
             let Some(text) = known(word) else {
                 self.search_mentions(word.known_text(), search);
@@ -116,8 +139,11 @@ impl<'a> Judge<'a> {
             return self.search_mentions(text, search);
         };
         search.n_bytes = left;
+        if !self.steps().take_line(text.len()) {
+            return;
+        }
         let analysis = bash::analyse_text(text);
-        for inner in &analysis.commands {
+        for inner in analysis.commands.iter().take_while(|_| self.steps().take_command()) {
             self.search_whole(inner, depth + 1, search);
         }
         if !analysis.unclear.is_empty() {
@@ -127,6 +153,9 @@ impl<'a> Judge<'a> {
 
     /// Rules that ask or deny a program that a text mentions, with any words.
     fn search_mentions(&self, text: &str, search: &mut Search<'a>) {
+        if !self.steps().take_line(text.len()) {
+            return;
+        }
         let has_blank = text.contains(|it: char| it.is_ascii_whitespace());
         for name in bash::tokens(text) {
             let base = bash::base_name(name);
@@ -137,11 +166,7 @@ impl<'a> Judge<'a> {
                 }
                 let matched = self.index.by_words(std::iter::once(Some(name)), true);
                 let rules = [matched.hits.narrowing(), matched.possible];
-                for rule in rules.into_iter().flatten().take(1) {
-                    if !search.rules.contains(&rule) {
-                        search.rules.push(rule);
-                    }
-                }
+                search.add(rules.into_iter().flatten().take(1));
             }
         }
     }
@@ -188,10 +213,6 @@ impl<'a> Judge<'a> {
         let words = std::iter::once(Some(name)).chain(rest.iter().map(known));
         found.add(&self.index.by_words(words, has_more));
         self.find_narrowing(name, rest, has_more, &mut search.n_steps, &mut found);
-        for rule in found.rules.into_iter().chain(found.possible) {
-            if !search.rules.contains(&rule) {
-                search.rules.push(rule);
-            }
-        }
+        search.add(found.rules.into_iter().chain(found.possible));
     }
 }

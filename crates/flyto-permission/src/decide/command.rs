@@ -19,11 +19,11 @@
 //! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
 //!
 //! The work is bounded: [`MAX_STEPS`] nodes of the tree of rules for a command, and
-//! the budget of the decision for its paths.
+//! the steps of the decision.
 
 use flyto_tools::Access;
 
-use super::{Judge, Source, cut, file::Purpose, word::Places};
+use super::{Judge, Source, TOO_MUCH, cut, file::Purpose, word::Places};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
@@ -79,6 +79,9 @@ impl<'a> Judge<'a> {
     /// A command whose text stands in the words of another is judged after it, and
     /// a rule with the exact words of the outer one covers it.
     pub(super) fn judge_words(&mut self, words: &[String]) {
+        if !self.steps().take_line(words.iter().map(String::len).sum()) {
+            return self.unclear((self.tool(), TOO_MUCH, ""), Narrows::ANYTHING, Source::Class);
+        }
         let analysis = bash::analyse_words(words);
         let n_before = self.reasons.len();
         let any = self.index.any_command();
@@ -90,6 +93,9 @@ impl<'a> Judge<'a> {
         let places = self.places(&analysis);
         let mut exact = vec![false; analysis.commands.len()];
         for (i, command) in analysis.commands.iter().enumerate() {
+            if !self.steps().take_command() {
+                break;
+            }
             // A parent stands before what it runs.
             exact[i] = command.parent.is_some_and(|it| it < i && exact[it]);
             let judged = self.judge_command(
@@ -120,6 +126,9 @@ impl<'a> Judge<'a> {
                 self.unclear((subject, it.why, near), Narrows::ANYTHING, Source::Class);
             }
         }
+        if self.steps().are_spent() {
+            self.unclear((self.tool(), TOO_MUCH, ""), Narrows::ANYTHING, Source::Class);
+        }
         if self.reasons.len() == n_before && analysis.unclear.is_empty() {
             let why = "no command was found in the command line";
             self.unclear((self.tool(), why, ""), Narrows::ANYTHING, Source::Class);
@@ -131,6 +140,9 @@ impl<'a> Judge<'a> {
     /// `is_sure` is false for one that may be a text of another language. What is
     /// not read of it is asked where it mentions a denied command.
     pub(super) fn narrow_text(&mut self, text: &str, is_sure: bool) {
+        if !self.steps().take_line(text.len()) {
+            return;
+        }
         let mut analysis = bash::analyse_text(text);
         if !is_sure && !analysis.unclear.is_empty() {
             analysis.unclear.clear();
@@ -142,13 +154,18 @@ impl<'a> Judge<'a> {
     /// Words that a program would get, or that are probably a command line: only
     /// rules that ask or deny count.
     pub(super) fn narrow_words(&mut self, words: &[String]) {
-        self.narrow_analysis(&bash::analyse_words(words));
+        if self.steps().take_line(words.iter().map(String::len).sum()) {
+            self.narrow_analysis(&bash::analyse_words(words));
+        }
     }
 
     /// Of what could not be read, one reason is enough: the first.
     fn narrow_analysis(&mut self, analysis: &Analysis) {
         let places = self.places(analysis);
         for command in &analysis.commands {
+            if !self.steps().take_command() {
+                return;
+            }
             self.narrow_command(command);
             self.narrow_arguments(command, |_| false);
             self.narrow_path_words(command, &places);

@@ -31,6 +31,8 @@ mod file;
 mod protected;
 #[cfg(feature = "bash")]
 mod reach;
+#[cfg(all(test, feature = "bash"))]
+mod tests;
 #[cfg(feature = "bash")]
 mod word;
 
@@ -43,11 +45,15 @@ use crate::{
     index::{Hits, Index, Narrows, paths::Anchors},
     location::Starts,
     lookup::Lookup,
+    steps::{MAX_STEPS, Steps},
 };
 
 /// Most parts of one preview that are judged: paths, addresses and words of its
 /// command line together. A call with more is asked.
 const MAX_PARTS: usize = 16 * 1024;
+
+/// Why a call is asked about for which the [`Steps`] of a decision are too few.
+const TOO_MUCH: &str = "there is too much in it to decide";
 
 /// Most values of an input that are looked at, for paths and addresses among them.
 const MAX_VALUES: usize = 4096;
@@ -57,7 +63,6 @@ const MAX_VALUES: usize = 4096;
 const MAX_COMMANDS: usize = 64;
 
 /// How much of the name of a parameter is looked at, in characters.
-#[cfg(feature = "bash")]
 const MAX_NAME: usize = 256;
 
 /// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up,
@@ -128,7 +133,17 @@ pub(crate) fn decide<'a>(
     narrower: Option<&'a Index>,
     request: &'a Request<'a>,
 ) -> Decision {
-    let index = Lookup::new(index, narrower);
+    decide_within(index, narrower, request, &Steps::new(MAX_STEPS))
+}
+
+/// The same with these steps, which say afterwards how many it took.
+fn decide_within<'a>(
+    index: &'a Index,
+    narrower: Option<&'a Index>,
+    request: &'a Request<'a>,
+    steps: &'a Steps,
+) -> Decision {
+    let index = Lookup::new(index, narrower, steps);
     let of_tool = of_tool(index, request);
     let mut judge = Judge {
         index,
@@ -175,6 +190,10 @@ pub(crate) fn decide<'a>(
             });
         }
         _ => judge.whole(Standing::NoRule),
+    }
+    if steps.are_spent() {
+        let part = (judge.tool(), TOO_MUCH, "");
+        judge.unclear(part, Narrows::ANYTHING, Source::Guess);
     }
     judge.finish()
 }
@@ -242,6 +261,9 @@ impl<'a> Judge<'a> {
     /// patterns without a directory. The first time there is none, the rest is told
     /// to be unread.
     fn spend(&mut self, n_patterns: usize) -> bool {
+        if self.steps().are_spent() {
+            return false;
+        }
         let cost = LOOK_UP + n_patterns;
         if self.work >= cost {
             self.work -= cost;
@@ -253,6 +275,11 @@ impl<'a> Judge<'a> {
             self.unclear((self.tool(), why, ""), Narrows::PATHS, Source::Guess);
         }
         false
+    }
+
+    /// What is left of the work of the decision.
+    pub(crate) fn steps(&self) -> &'a Steps {
+        self.index.steps()
     }
 
     /// As they are written; where they lead is looked up by `file`.
@@ -295,9 +322,15 @@ impl<'a> Judge<'a> {
     fn narrow(&mut self) {
         if let Some(preview) = self.request.preview {
             for it in &preview.paths {
+                if !self.steps().take_path(&it.path, 1) {
+                    return;
+                }
                 self.judge_path(&it.path, it.access, Purpose::Narrow);
             }
             for url in &preview.urls {
+                if !self.steps().take_text(url) {
+                    return;
+                }
                 self.narrow_url(url, true);
             }
             self.narrow_command_line(preview.command_line.as_deref().unwrap_or_default());
@@ -313,6 +346,9 @@ impl<'a> Judge<'a> {
     /// are judged with all rules.
     fn narrow_command_line(&mut self, words: &[String]) {
         for word in words.iter().skip(1) {
+            if !self.steps().take_text(word) {
+                return;
+            }
             self.narrow_url(word, false);
             self.narrow_host_parts(word);
         }
@@ -320,7 +356,7 @@ impl<'a> Judge<'a> {
             return;
         }
         for word in words.iter().skip(1) {
-            self.narrow_possible_path(word);
+            self.narrow_path_value(word);
         }
         #[cfg(feature = "bash")]
         if !words.is_empty() {
@@ -342,6 +378,9 @@ impl<'a> Judge<'a> {
         let mut n_commands = 0;
         while let Some((name, value)) = todo.pop() {
             n_values += 1;
+            if !self.steps().take(1 + name.len().min(MAX_NAME)) {
+                return;
+            }
             if n_values > MAX_VALUES {
                 let why = "its input holds more values than are looked at";
                 let hides = Narrows { commands: false, ..Narrows::ANYTHING };
@@ -382,10 +421,28 @@ impl<'a> Judge<'a> {
 
     /// A text under a name of an input.
     fn narrow_text_value(&mut self, name: &str, text: &str) {
-        self.narrow_possible_path(text);
+        if !self.steps().take_text(text) {
+            return;
+        }
+        self.narrow_path_value(text);
         let fetches = *self.request.class == PermissionClass::WEBFETCH;
         self.narrow_url(text, fetches || name.eq_ignore_ascii_case("url"));
         self.narrow_host_parts(text);
+    }
+
+    /// A text that may be a path.
+    fn narrow_path_value(&mut self, text: &str) {
+        let is_word = !text.contains(char::is_whitespace);
+        let n_parts = match self.index.narrows_paths() && is_word {
+            true => text.matches(file::is_separator).count() + 1,
+            // The whole, and what stands behind a sign.
+            false => 3,
+        };
+        // Of a text with more, the parts are looked up, and not what they begin.
+        let n_times = if n_parts > file::MAX_ENDS { 1 } else { n_parts };
+        if self.steps().take_path(text, n_times) {
+            self.narrow_possible_path(text);
+        }
     }
 
     /// A text that is probably a command line, a list of the words of one, or a

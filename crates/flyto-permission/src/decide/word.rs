@@ -30,6 +30,11 @@ use crate::{
 
 /// Most options of one command that name a directory, as `-C` does.
 const MAX_OPTIONS: usize = 3;
+/// Longest word with wildcards of which it is looked up what it stands for: twice the longest name of a file.
+const MAX_GLOB_BYTES: usize = 512;
+/// How many bytes of a text are copied in a step.
+const COPIED: usize = 64;
+
 /// Where words of a line may lead.
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
@@ -80,6 +85,11 @@ impl<'a> Judge<'a> {
     /// Rules for files and hosts that ask or deny, for each word of a command;
     /// whether one leads to keys, which is a danger.
     pub(super) fn narrow_path_words(&mut self, command: &Command, places: &Places<'_>) -> bool {
+        let n_bytes =
+            places.directories.iter().flatten().map(|it| it.len() + COPIED).sum::<usize>();
+        if !self.steps().take(n_bytes / COPIED) {
+            return false;
+        }
         let base = base(command, places);
         let mut found = Found::default();
         for (i, word) in command.words.iter().enumerate() {
@@ -91,6 +101,9 @@ impl<'a> Judge<'a> {
             let text = word.literal();
             if is_program && !word.known_text().contains('/') {
                 continue;
+            }
+            if !self.steps().take_text(word.known_text()) {
+                return found.touches_keys;
             }
             match text {
                 Some(text) => {
@@ -157,6 +170,9 @@ impl<'a> Judge<'a> {
 
     /// A path among several words is a guess, so it is asked.
     fn narrow_input_text(&mut self, text: &str, base: &Base<'_>, found: &mut Found) {
+        if !self.steps().take_text(text) {
+            return;
+        }
         let parts = || text.split_whitespace();
         if parts().nth(1).is_none() {
             for part in parts() {
@@ -203,7 +219,11 @@ impl<'a> Judge<'a> {
         (base, places): (&Base<'_>, &Places<'_>),
         found: &mut Found,
     ) {
-        let Some(cases) = places.known.cases(word) else {
+        // Each case is a copy.
+        let n_bytes = word.known_text().len();
+        let cases = self.steps().take_line(n_bytes).then(|| places.known.cases(word)).flatten();
+        let n_bytes = cases.iter().flatten().map(|it| 64 + it.text.len()).sum();
+        let Some(cases) = cases.filter(|_| self.steps().take_line(n_bytes)) else {
             found.touches_keys |= self.may_reach_keys(word, !base.is_fixed);
             found.has_open_path = true;
             found.has_open_host = true;
@@ -236,7 +256,8 @@ impl<'a> Judge<'a> {
             return;
         }
         self.narrow_word_hosts(&case.text);
-        match self.matches(&case.text).filter(|_| base.is_fixed) {
+        let matches = self.listing(&case.text, |it| it.matches(&case.text));
+        match matches.filter(|_| base.is_fixed) {
             Some(matches) => matches.iter().for_each(|it| self.narrow_word_hosts(&it.written)),
             None => found.has_open_host = true,
         }
@@ -288,9 +309,15 @@ impl<'a> Judge<'a> {
             return;
         }
         let is_relative = !path.starts_with(['/', '~']);
+        if is_glob && path.len() > MAX_GLOB_BYTES {
+            // It may name anything.
+            found.touches_keys = true;
+            found.has_open_path = true;
+            return;
+        }
         if !is_relative || base.is_fixed {
             found.touches_keys |= match is_glob {
-                true => self.narrow_glob(path),
+                true => self.narrow_bounded_glob(path),
                 false => self.narrow_path(path, path, true),
             };
         }
@@ -303,12 +330,45 @@ impl<'a> Judge<'a> {
             return;
         };
         for dir in others {
+            if !self.steps().take(2 + (dir.len() + path.len()) / COPIED) {
+                return;
+            }
             let whole = format!("{dir}/{path}");
             found.touches_keys |= match is_glob {
-                true => self.narrow_glob(&whole),
+                true => self.narrow_bounded_glob(&whole),
                 false => self.narrow_path(&whole, path, false),
             };
         }
+    }
+
+    /// A path with wildcards, which each pattern and each name in a directory is compared with; whether it may lead to
+    /// keys.
+    fn narrow_bounded_glob(&mut self, path: &str) -> bool {
+        /// How many characters of it are compared with a pattern in a step.
+        const COMPARED: usize = 4;
+        let n_patterns = self.index.n_patterns();
+        let steps = self.steps();
+        if !steps.take_path(path, 1) || !steps.take(n_patterns * path.len() / COMPARED) {
+            return may_touch_keys(path);
+        }
+        self.listing(path, |it| it.narrow_glob(path))
+    }
+
+    /// Lists what a path with wildcards stands for. The longer it is, the fewer names in directories are looked at.
+    fn listing<T>(&mut self, path: &str, list: impl FnOnce(&mut Self) -> T) -> T {
+        /// How long a path may be for which an entry is one.
+        const SHORT: usize = 64;
+        /// Steps for an entry of a directory.
+        const ENTRY: usize = 32;
+        let weight = 1 + path.len() / SHORT;
+        let before = self.entries;
+        self.entries = (before / weight).min(self.steps().left() / ENTRY);
+        let n_given = self.entries;
+        let res = list(self);
+        let n_listed = n_given - self.entries;
+        self.entries = before.saturating_sub(n_listed * weight);
+        let _ = self.steps().take(n_listed * ENTRY);
+        res
     }
 
     /// Whether a word is a name at which there is nothing, neither where the command
@@ -345,7 +405,7 @@ impl<'a> Judge<'a> {
             return false;
         }
         let by_text = may_touch_keys(path);
-        if !self.spend(4 * self.index.n_scanned()) {
+        if !self.spend(4 * self.index.n_scanned()) || !self.steps().take_path(path, 1) {
             return by_text;
         }
         let located = self.starts.locate(path);

@@ -12,7 +12,10 @@
 use std::collections::HashMap;
 
 use super::{Hits, Index};
-use crate::glob::{Anchor, Glob};
+use crate::{
+    glob::{Anchor, Glob},
+    steps::Steps,
+};
 
 /// The numbers in its maps are places in `patterns`.
 #[derive(Debug, Default)]
@@ -48,6 +51,9 @@ pub(crate) struct Anchors<'a> {
     pub(crate) working_dir: Option<&'a str>,
     pub(crate) roots: &'a [String],
 }
+
+/// How many bytes of a key are hashed in a step.
+const HASHED: usize = 32;
 
 impl PathIndex {
     /// `rule` is the place of the rule in [`Index`].
@@ -106,7 +112,7 @@ impl PathIndex {
     pub(crate) fn find<'a>(
         &self,
         index: &'a Index,
-        path: &str,
+        (path, steps): (&str, &Steps),
         writes: bool,
         anchors: Anchors<'_>,
         wanted: impl Fn(&Glob, bool) -> bool,
@@ -116,10 +122,12 @@ impl PathIndex {
             let it = &self.patterns[at];
             if it.writes == writes
                 && wanted(&it.glob, it.narrows)
+                && steps.take(it.glob.n_steps(parts))
                 && it.glob.matches(parts, it.narrows)
             {
                 hits.add_rule(index, it.rule);
             }
+            !steps.are_spent()
         };
         let roots = anchors.roots.iter().map(String::as_str);
         let relative = roots.chain(anchors.working_dir).map(|it| (Anchor::Relative, it));
@@ -135,21 +143,20 @@ impl PathIndex {
                 if last.replace(base) == Some(base) {
                     continue;
                 }
-                for at in of_anchor.get(base).into_iter().flatten() {
-                    consider(*at, &parts);
+                if !steps.take(1 + base.len() / HASHED) {
+                    return;
+                }
+                let found = of_anchor.get(base).into_iter().flatten();
+                if !found.copied().all(|at| consider(at, &parts)) {
+                    return;
                 }
             }
         }
         if !self.by_name.is_empty() || !self.others.is_empty() {
             let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
-            for part in &parts {
-                for at in self.by_name.get(*part).into_iter().flatten() {
-                    consider(*at, &parts);
-                }
-            }
-            for at in &self.others {
-                consider(*at, &parts);
-            }
+            let named = parts.iter().flat_map(|it| self.by_name.get(*it).into_iter().flatten());
+            let _ = steps.take(parts.len())
+                && named.chain(&self.others).copied().all(|at| consider(at, &parts));
         }
     }
 }

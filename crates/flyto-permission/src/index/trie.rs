@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 
 use super::{Hits, Index, Slot};
-use crate::Rule;
+use crate::{Rule, steps::made};
 
 /// The first node is that of no words; there is none without a rule.
 #[derive(Debug, Default)]
@@ -150,6 +150,7 @@ impl Trie {
         let Some(mut node) = self.nodes.first() else { return res };
         let rule = |at: u32| &index.rules[at as usize];
         for (i, word) in words.enumerate() {
+            made(1);
             let Some(word) = word else {
                 res.possible = node.narrowing.map(rule);
                 return res;
@@ -220,6 +221,7 @@ impl Trie {
         for word in rest {
             for it in &reached {
                 let node = &self.nodes[it.node];
+                made(1);
                 *n_steps = n_steps.saturating_sub(1 + next.len());
                 let child = word.text.and_then(|text| {
                     let may_stand_here = it.is_near || text.starts_with('-');
@@ -264,6 +266,7 @@ impl Trie {
         if !reached.is_near && !word.may_be_option() {
             return false;
         }
+        made(node.children.len());
         *n_steps = n_steps.saturating_sub(node.children.len());
         node.children.iter().any(|(text, child)| {
             (reached.is_near || text.starts_with('-'))
