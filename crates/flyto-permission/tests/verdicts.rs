@@ -1,4 +1,5 @@
-//! The table of command lines: each with its rules and the verdict that must follow.
+//! The table of command lines: each with its rules and the verdict that must follow. `about` says why, where the line does
+//! not.
 
 #![cfg(feature = "bash")]
 

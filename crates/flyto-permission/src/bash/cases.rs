@@ -12,7 +12,10 @@
 //! | anything else | any text |
 //!
 //! A value that may split into several words, or that holds a wildcard, is any text
-//! where it stands without quotes.
+//! where it stands without quotes: the shell splits the name of a file at its blanks
+//! and reads the wildcards in its parts. After `for f in src/*.rs`, `$f` may be the words
+//! `src/a`, `.env` and `x.rs`, and `"$f"` is one word that begins with `src/`. Which names
+//! there are now is no answer, since a file may be made before the line runs.
 
 use std::{
     cell::{OnceCell, RefCell},
