@@ -43,6 +43,13 @@ impl<'a> KnownNames<'a> {
         Self { names: names.filter_map(|name| Some((name, Folded::new(name)?))).collect() }
     }
 
+    /// These names, and others behind them.
+    pub(crate) fn with(&self, others: impl Iterator<Item = &'a str>) -> Self {
+        let mut res = self.clone();
+        res.names.extend(Self::new(others).names);
+        res
+    }
+
     /// The known name that is nearest to `written`, as [`closest`] finds it; `None` where none is near.
     pub fn closest(&self, written: &str) -> Option<&'a str> {
         let wanted = Folded::new(written)?;

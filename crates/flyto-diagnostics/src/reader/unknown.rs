@@ -1,6 +1,6 @@
 //! Keys that were not asked for.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::LazyCell};
 
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -58,11 +58,10 @@ impl<'v> ObjectReader<'v, '_> {
         names: &KnownNames<'static>,
         n_most: usize,
     ) -> Vec<(&'v str, &'static str)> {
+        let all = LazyCell::new(|| names.with(self.known.iter().copied()));
         let like = |name: &'v Spanned<Cow<'v, str>>| {
             let near = names.closest(&name.value)?;
-            let known = self.known.iter().copied().filter(|it| *it != near);
-            let all = std::iter::once(near).chain(known);
-            let is_nearest = nearest(&name.value, all, Tolerance::Words) == Some(near);
+            let is_nearest = all.closest(&name.value) == Some(near);
             (is_nearest && !self.is_known(&name.value)).then_some((&*name.value, near))
         };
         self.members.iter().filter_map(|it| like(&it.key)).take(n_most).collect()
