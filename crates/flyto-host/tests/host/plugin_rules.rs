@@ -142,6 +142,22 @@ fn a_plugin_that_would_allow_or_name_others_does_not_load() {
     assert!(!found.findings.has_errors(), "{:?}", found.findings);
 }
 
+/// A rule names a tool by any of its names, and holds for a call by any of them.
+#[tokio::test]
+async fn a_rule_for_an_alias_holds_for_the_tool() {
+    let world = world(&[]);
+    let text = r#"{"name": "p", "permissions": {"deny": ["p:go"]}, "tools": [
+        {"name": "run", "aliases": ["go"], "description": "Runs.", "command": "echo"},
+        {"name": "other", "description": "Runs.", "command": "echo"}]}"#;
+    world.write("plugins/p/plugin.json", text);
+    let host = host(&world);
+    assert!(host.report().plugin("p").expect("found").findings.is_empty());
+    for name in ["p:run", "p:go", "p__run"] {
+        assert_eq!(decision(&host, name).verdict, Verdict::Deny, "{name}");
+    }
+    assert_eq!(decision(&host, "p:other").verdict, Verdict::Allow);
+}
+
 /// A decision compares each word of a call with rules as long as that.
 #[test]
 fn a_rule_of_more_than_256_words_is_refused_with_its_place() {

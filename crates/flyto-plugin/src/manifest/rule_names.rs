@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use flyto_diagnostics::{At, Diagnostic, closest, quoted};
+use serde_json::Value;
 
 use super::servers::def::ServerDef;
 use crate::{codes, rules::NamedTools};
@@ -54,7 +55,8 @@ impl<'v> Declared<'v> {
         Some(match meant {
             Some(rule) => diag
                 .with_help(format!("did you mean {}?", quoted(&rule)))
-                .with_suggestion(at.span(), quoted(&rule)),
+                // A name is whatever stands in the text.
+                .with_suggestion(at.span(), Value::from(rule).to_string()),
             None => diag.with_help(format!("write the name of a {kind}, or remove the rule")),
         })
     }

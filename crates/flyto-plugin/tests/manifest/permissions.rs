@@ -505,3 +505,66 @@ fn rules_are_bounded() {
     assert_eq!(count(&long(4096)), Some(1));
     assert_eq!(count(&long(4097)), None);
 }
+
+#[test]
+fn values_that_are_no_rules_cost_the_plugin_wherever_they_stand() {
+    let deep = format!("{}\"p:t\"{}", "[".repeat(100), "]".repeat(100));
+    for rules in [
+        format!(r#"{{"deny": {deep}}}"#),
+        deep.clone(),
+        r#"{"deny": [{"p:t": true}], "ask": ["p:t"]}"#.to_owned(),
+        r#"{"deny": ["p:t"], "deny": ["p:t"]}"#.to_owned(),
+        r#"{"deny": ["p:t"], "Deny": []}"#.to_owned(),
+        r#"{"deny": [true, null, 1.5, ""]}"#.to_owned(),
+        "true".to_owned(),
+    ] {
+        let loaded = loaded(&with(&format!("\"permissions\": {rules}")), Depth::Quick);
+        assert!(loaded.plugin.is_none() && loaded.findings.has_errors(), "{rules}");
+    }
+}
+
+/// What stands in a manifest draws nothing on a terminal, and a suggestion is JSON.
+#[test]
+fn names_with_control_characters_are_shown_escaped() {
+    let text = with(r#""permissions": {"deny": ["p:drop\u001b[2Jx", "drop\u0007"]}"#)
+        .replace(r#""name": "t""#, r#""name": "drop\u001b[2Jy\"""#);
+    let loaded = loaded(&text, Depth::Quick);
+    let finding = loaded.findings.iter().find(|it| it.code.as_str() == "F0170").expect("told");
+    let suggestion = finding.suggestion.as_ref().expect("the name is near");
+    let rule: String = serde_json::from_str(&suggestion.replacement).expect("JSON");
+    assert_eq!(rule, "p:drop\u{1b}[2Jy\"");
+    let shown = crate::common::show(&loaded.findings);
+    let help = finding.help.as_deref().unwrap_or_default();
+    assert!(!finding.message.contains('\u{1b}') && !help.contains('\u{1b}'), "{shown}");
+}
+
+/// Of 10,000 tools a few are looked at for the one that was meant.
+#[test]
+fn many_rules_and_many_tools_are_compared_in_bounded_time() {
+    let tools: Vec<_> = (0..10_000)
+        .map(|it| format!(r#"{{"name": "tool_{it}", "description": "d", "command": "ls"}}"#))
+        .collect();
+    let rules: Vec<_> = (0..256).map(|it| format!("\"p:tool_x{it}\"")).collect();
+    let text = format!(
+        r#"{{"name": "p", "permissions": {{"deny": [{}]}}, "tools": [{}]}}"#,
+        rules.join(", "),
+        tools.join(", ")
+    );
+    let loaded = loaded(&text, Depth::Quick);
+    assert_eq!(loaded.plugin.expect("it loads").tools().len(), 10_000);
+    let told = loaded.findings.iter().filter(|it| it.code.as_str() == "F0170").count();
+    assert!(told >= 100, "{told}");
+}
+
+/// Each of them looks like a key of rules, and more like one of a tool.
+#[test]
+fn keys_without_end_that_look_like_others_are_warnings() {
+    let keys: Vec<_> = (0..30_000).map(|it| format!("\"permission_class_{it}\": 1")).collect();
+    let text = format!(
+        r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls", {}}}]}}"#,
+        keys.join(", ")
+    );
+    let loaded = loaded(&text, Depth::Quick);
+    assert_eq!(loaded.plugin.expect("it loads").tools().len(), 1);
+    assert!(!loaded.findings.has_errors());
+}
