@@ -32,8 +32,8 @@ use crate::{
 const MAX_OPTIONS: usize = 3;
 /// Longest word with wildcards of which it is looked up what it stands for: twice the longest name of a file.
 const MAX_GLOB_BYTES: usize = 512;
-/// How many bytes of a text are copied in a step.
-const COPIED: usize = 64;
+/// How many bytes of a path are put behind a directory in a step.
+const COPIED: usize = 16;
 
 /// Where words of a line may lead.
 pub(super) struct Places<'a> {
