@@ -60,9 +60,12 @@ impl<'v> ObjectReader<'v, '_> {
     ) -> Vec<(&'v str, &'static str)> {
         let all = LazyCell::new(|| names.with(self.known.iter().copied()));
         let like = |name: &'v Spanned<Cow<'v, str>>| {
+            // Nearly every key is known, and to be found alike costs far more.
+            if self.is_known(&name.value) {
+                return None;
+            }
             let near = names.closest(&name.value)?;
-            let is_nearest = all.closest(&name.value) == Some(near);
-            (is_nearest && !self.is_known(&name.value)).then_some((&*name.value, near))
+            (all.closest(&name.value) == Some(near)).then_some((&*name.value, near))
         };
         self.members.iter().filter_map(|it| like(&it.key)).take(n_most).collect()
     }
