@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | commands | the first word of each command, behind assignments and reserved words |
 //! | addresses | words with `://` |
-//! | variables | names behind a dollar that the script does not set |
+//! | variables | names behind a dollar that the script has not [certainly set](super::environment) before |
 //! | files written | words behind `>` and `>>` |
 //! | dangers | fixed habits, each found by words on one line |
 //!
@@ -17,12 +17,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::environment::names_read;
 use crate::{Body, ToolDefinition, run::render};
 
 /// The most entries of each list.
 const MAX_ENTRIES: usize = 50;
 
-/// What the text was seen to do. Each list is in order and has at most 50 entries.
+/// What the text was seen to do. Each list is in order and has at most 50 entries; of a longer one
+/// the last entry says how many more there are.
 ///
 /// The words of a composite are those of other tools, so the lists are empty for one; what its
 /// steps make of it is in the notes of the [`Review`](crate::Review).
@@ -33,8 +35,8 @@ pub struct Facts {
     pub commands: Vec<String>,
     /// Addresses.
     pub urls: Vec<String>,
-    /// Names of environment variables that are read, beside the parameters and those that the script sets: what of the
-    /// host's environment it takes.
+    /// Names of environment variables that are read, beside the parameters and those that the script has certainly set
+    /// before: what of the host's environment it takes. A name that the script may not have set is among them.
     pub env_names: Vec<String>,
     /// Targets of redirections, which are written. What programs write by themselves is not known.
     pub written_paths: Vec<String>,
@@ -63,24 +65,18 @@ impl Facts {
             res.may_be_options = rendered.may_be_options;
         }
         let mut commands = BTreeSet::new();
-        let mut assigned = BTreeSet::new();
         let bare = without_quotes(text);
         for line in bare.lines().map(str::trim).filter(|it| !it.starts_with('#')) {
             // The `&` of a redirection separates no commands.
             let line = line.replace(">&", "> ").replace("<&", "< ").replace("&>", " > ");
             for part in line.split([';', '|', '&', '(', ')', '`']) {
-                first_word(part, &mut commands, &mut assigned);
+                first_word(part, &mut commands);
             }
         }
         res.commands = listed(commands);
         res.urls = listed(urls(text));
-        let names = variables(text);
-        let is_own = |it: &str| {
-            it.starts_with("TOOL_INPUT_")
-                || assigned.contains(it)
-                || it.starts_with("BASH")
-                || SHELLS_OWN.contains(&it)
-        };
+        let names = names_read(text);
+        let is_own = |it: &str| it.starts_with("TOOL_INPUT_") || SHELLS_OWN.contains(&it);
         res.env_names = listed(names.into_iter().filter(|it| !is_own(it)).collect());
         res.written_paths = listed(targets(&bare));
         res.dangers = dangers(text);
@@ -103,11 +99,23 @@ const SHELLS_OWN: &[&str] = &[
     "PPID",
     "OPTARG",
     "OPTIND",
+    "BASH",
+    "BASHPID",
+    "BASH_COMMAND",
+    "BASH_LINENO",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "BASH_SUBSHELL",
+    "BASH_VERSINFO",
+    "BASH_VERSION",
 ];
 
-/// The first 50 entries, in order.
+/// The first entries, in order; where there are more than fit, the last one says how many.
 fn listed(found: BTreeSet<String>) -> Vec<String> {
-    found.into_iter().take(MAX_ENTRIES).collect()
+    let n_shown = if found.len() > MAX_ENTRIES { MAX_ENTRIES - 1 } else { MAX_ENTRIES };
+    let n_more = found.len().saturating_sub(n_shown);
+    let more = (n_more > 0).then(|| format!("({n_more} more)"));
+    found.into_iter().take(n_shown).chain(more).collect()
 }
 
 /// The text with blanks for what separates words and commands, where that is in quotes, and without comments. Where a
@@ -147,7 +155,7 @@ fn without_quotes(text: &str) -> String {
 }
 
 /// The word in the place of a program, behind assignments and reserved words.
-fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeSet<String>) {
+fn first_word(part: &str, commands: &mut BTreeSet<String>) {
     const SKIPPED: &[&str] = &[
         "if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "fi", "done",
         "esac", "$", "in",
@@ -157,7 +165,7 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeS
         let name_end =
             word.find(|it: char| it != '_' && !it.is_ascii_alphanumeric()).unwrap_or(word.len());
         if name_end > 0 && word[name_end..].starts_with('=') {
-            assigned.insert(word[..name_end].to_owned());
+            // An assignment.
         } else if matches!(word, "case" | "select") {
             return;
         } else if word.ends_with(['>', '<']) {
@@ -166,7 +174,6 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeS
         } else if word.starts_with(['>', '<']) {
             // Its target is in the word.
         } else if matches!(word, "for" | "read" | "local" | "declare" | "export" | "readonly") {
-            assigned.extend(words.map(|it| it.split('=').next().unwrap_or_default().to_owned()));
             return;
         } else if !SKIPPED.contains(&word) {
             let word = word.trim_start_matches(['$', '"', '\'']);
@@ -192,23 +199,6 @@ fn urls(text: &str) -> BTreeSet<String> {
             .map_or(text.len(), |it| at + it);
         if start < at {
             res.insert(text[start..end].to_owned());
-        }
-    }
-    res
-}
-
-/// Names behind a dollar.
-///
-/// Names behind `$` and `${`, also those with `!` or `#` in front. Positions such as `$1` have no
-/// name.
-fn variables(text: &str) -> BTreeSet<String> {
-    let mut res = BTreeSet::new();
-    for (at, _) in text.match_indices('$') {
-        let rest = text[at + 1..].trim_start_matches(['{', '!', '#']);
-        let end =
-            rest.find(|it: char| it != '_' && !it.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        if rest.starts_with(|it: char| it == '_' || it.is_ascii_alphabetic()) && end > 1 {
-            res.insert(rest[..end].to_owned());
         }
     }
     res
@@ -365,6 +355,13 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&facts);
+    }
+
+    #[test]
+    fn a_list_says_what_it_leaves_out() {
+        let script: String = (100..160).map(|it| format!("echo $A{it}\n")).collect();
+        let names = Facts::of(&ToolDefinition::script("t", "T.", script)).env_names;
+        assert_eq!((names.len(), names[49].as_str()), (50, "(11 more)"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! takes a [`Decision`]. What is not a clear yes is a no: an error, a panic, and an approver that is not there.
 
 mod diff;
+mod environment;
 mod facts;
 mod render;
 mod visible;
