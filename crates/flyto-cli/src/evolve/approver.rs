@@ -71,7 +71,9 @@ impl AtTerminal {
             let line = self.line(&question).await?;
             let line = line.trim();
             let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            match (word, &self.editor) {
+            // Only a denial has more than its word: a sentence that begins as an answer does is none.
+            let said = if matches!(&*word.to_lowercase(), "d" | "deny") { word } else { line };
+            match (&*said.to_lowercase(), &self.editor) {
                 ("s" | "save", _) => return Ok(Answer::Save),
                 ("e" | "edit", Some(editor)) => {
                     if let Some(text) = self.edited(editor, review).await {
@@ -85,7 +87,7 @@ impl AtTerminal {
                     };
                     return Ok(Answer::Deny { reason });
                 }
-                ("" | "l" | "L" | "later" | "n" | "no", _) => return Ok(Answer::Later),
+                ("" | "l" | "later" | "n" | "no", _) => return Ok(Answer::Later),
                 _ => {}
             }
         }

@@ -78,12 +78,17 @@ fn what_is_no_clear_yes_is_none() {
     assert!(seen.contains(" waits\n"), "{seen}");
     let ran = place.evolving(&["call", "t", "text=x"]).run();
     assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    // A sentence that begins as an answer does is none.
+    let sentences = "save nothing - this is bad\ns it?\nlater, maybe\n";
+    let (code, seen) = answered(&place, &["evolve", "approve", "t"], sentences);
+    assert_eq!((code, seen.matches("later (L) ").count()), (Some(0), 3), "{seen}");
+    assert!(seen.contains(" waits\n") && !seen.contains("is saved"), "{seen}");
     let (code, seen) = answered(&place, &["evolve", "approve", "t"], "n\n");
     assert_eq!((code, seen.matches("later (L) ").count()), (Some(0), 1), "{seen}");
     // The end of the input is no answer either. Then it is approved by its name.
     let (code, seen) = answered(&place, &["evolve", "approve", "t"], "\u{4}");
     assert_eq!(code, Some(0), "{seen}");
-    let (code, seen) = answered(&place, &["evolve", "approve", "t"], "s\n");
+    let (code, seen) = answered(&place, &["evolve", "approve", "t"], " Save \n");
     assert_eq!(code, Some(0), "{seen}");
     assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "ran\n");
 }
