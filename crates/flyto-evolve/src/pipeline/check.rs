@@ -80,6 +80,7 @@ impl ToolBuilder {
         } else {
             syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
         }
+        self.check_graph(&definition, &loaded.active)?;
         let callers = loaded.callers(&name);
         if last.as_ref().is_some_and(|it| it.hash() != definition.hash()) && !callers.is_empty() {
             notes.push(format!(

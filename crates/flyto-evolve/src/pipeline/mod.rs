@@ -6,6 +6,7 @@ mod check;
 mod confined;
 mod duplicate;
 mod example;
+mod graph;
 mod guard;
 mod names;
 mod proposal;

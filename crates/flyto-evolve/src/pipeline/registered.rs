@@ -309,7 +309,8 @@ impl ToolBuilder {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`].
+    /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`]; [`Refusal::Steps`] where tools would call each
+    /// other then, or be too deep.
     pub async fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, Refusal> {
         let (name, by) = (name.to_owned(), by.to_owned());
         let old = {
@@ -320,6 +321,7 @@ impl ToolBuilder {
             return Err(Refusal::NotApproved { why: format!("version {to} was never approved") });
         }
         self.scan_again(&old.definition).await?;
+        self.check_graph_now(&old.definition).await?;
         let version = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
         self.register(&version)?;
         Ok(version)
@@ -354,6 +356,7 @@ impl ToolBuilder {
             .await?
         };
         self.scan_again(&last.definition).await?;
+        self.check_graph_now(&last.definition).await?;
         let version = self.blocking(move |store| store.restore(&name, &by)).await?;
         self.register(&version)?;
         Ok(version)

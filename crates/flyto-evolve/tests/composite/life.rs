@@ -70,7 +70,7 @@ impl Life {
     }
 }
 
-fn job(name: &str, tools: &[&str]) -> ToolDefinition {
+pub(crate) fn job(name: &str, tools: &[&str]) -> ToolDefinition {
     let steps: Vec<Value> = tools
         .iter()
         .enumerate()

@@ -1,6 +1,7 @@
 //! Tools that call other tools.
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 
+mod graph;
 mod life;
 mod refusals;
 mod replay;
