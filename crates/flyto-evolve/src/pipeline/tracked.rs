@@ -272,13 +272,19 @@ impl ToolBuilder {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Store`]. What was archived until then stays so.
+    /// [`Refusal::Store`], also where the counts or the pins cannot be read: no tool is known to be out of use then. What was
+    /// archived until then stays so.
     pub async fn decay(
         &self,
         policy: &DecayPolicy,
         archive_by: Option<&str>,
     ) -> Result<Vec<DecayStep>, Refusal> {
+        // Writing what waits would begin a new file in place of a damaged one.
+        self.blocking(|store| store.usage().map(drop)).await?;
         let usage = self.flush_usage().await?;
+        let since = self.blocking(|store| store.counted_since()).await?;
+        // Before that, each tool may have been used.
+        let since = since.map_or(i64::MIN, |it| it.unix_ms());
         let (loaded, pins, firsts) = self
             .blocking(|store| {
                 let loaded = store.load()?;
@@ -302,7 +308,7 @@ impl ToolBuilder {
             });
             UsedTool {
                 name: name.clone(),
-                last_touched_ms: used.unwrap_or(i64::MIN).max(ms(&version.saved_at)),
+                last_touched_ms: used.unwrap_or(since).max(since).max(ms(&version.saved_at)),
                 is_made_by_agent: first,
                 is_pinned: pins.contains_key(name),
                 is_needed: needed,

@@ -43,7 +43,7 @@ pub struct Loaded {
     pub held: Vec<Version>,
     /// Files that no person approved: of a folder without a history, or edited by hand.
     pub unapproved: Vec<Unapproved>,
-    /// Files that cannot be used. The other tools are not concerned.
+    /// Files that cannot be used. The other tools are not concerned. Those of counts and pins are among them.
     pub damaged: Vec<Damaged>,
     /// Files in `quarantine` that could not be used when they were set aside, in the order of their names, until a person
     /// removes them. At most 100; edits that were denied are not among them.
@@ -234,6 +234,7 @@ impl Store {
 
     /// Puts the file of one tool in order. The lock is held.
     pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
+        loaded.damaged.extend(self.damaged_counts());
         let last = self.last(name)?;
         let view = self.view(name, last.as_ref())?;
         self.put_in_order(name, last.as_ref(), &view)
@@ -298,6 +299,7 @@ impl Store {
         let stand = self.stand(name, &mut res.damaged)?;
         self.add_loaded(name, stand, res);
         Ok(())
+        res.damaged.extend(self.damaged_counts());
     }
 
     /// Adds a tool by its last version and its file.

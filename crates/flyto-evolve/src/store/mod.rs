@@ -7,6 +7,7 @@
 //! DIR/events/                     a log that shows tampering (`flyto-audit`)
 //! DIR/acks.json                   findings that a person acknowledged
 //! DIR/usage.json                  how tools were used
+//! DIR/usage.since.json            from when on, where counts were lost
 //! DIR/pins.json                   tools that no rule sets aside
 //! DIR/calls/NAME/TIME-RANDOM.json calls that the host had recorded
 //! DIR/fingerprint.key             the key of the fingerprints in it

@@ -1,14 +1,27 @@
-//! How tools were used, and which of them a person pinned: two small files that are written anew with the lock held.
+//! How tools were used, and which of them a person pinned: small files that are written anew with the lock held.
+//!
+//! None that is damaged is taken for an empty one: a tool in use would decay, and one that is pinned too.
 
 use std::collections::BTreeMap;
 
+use flyto_audit::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Store, StoreError};
+use super::{Damaged, Store, StoreError, UNUSABLE};
 use crate::usage::{CallUse, ToolUsage, add};
 
 const USAGE: &str = "usage.json";
 const PINS: &str = "pins.json";
+/// From when on calls are counted, where counts from before were lost.
+const SINCE: &str = "usage.since.json";
+/// That counts were lost.
+#[derive(Debug, Serialize, Deserialize)]
+struct Lost {
+    /// When counting began anew, in RFC 3339.
+    since: String,
+}
+
 /// The largest of these files, in bytes: 1000 tools with 20 versions each at 400 bytes.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -33,13 +46,56 @@ impl Store {
     ///
     /// [`StoreError::Io`], and [`StoreError::Damaged`] where the file cannot be read.
     pub fn usage(&self) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
-        let bytes = self.told("read", USAGE, self.files().read(USAGE, MAX_BYTES))?;
-        let Some(bytes) = bytes else { return Ok(BTreeMap::new()) };
-        serde_json::from_slice(&bytes)
-            .map_err(|err| StoreError::Damaged { path: self.path(USAGE), why: err.to_string() })
+        Ok(self.read_json(USAGE)?.unwrap_or_default())
     }
 
-    /// Adds calls to the statistics. A file that cannot be read is set aside, and counting begins anew.
+    /// What one of these files says; `None` where it does not exist.
+    fn read_json<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<Option<T>, StoreError> {
+        let bytes = self.told("read", path, self.files().read(path, MAX_BYTES))?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|err| StoreError::Damaged { path: self.path(path), why: err.to_string() })
+    }
+
+    /// Since when calls are counted, where what was counted before was lost: of no call before then is it known that it was
+    /// not made. `None` where nothing was lost.
+    ///
+    /// ```
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = flyto_evolve::Store::new(temp.path().join("evolution"));
+    /// assert_eq!(store.counted_since()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`usage`](Self::usage).
+    pub fn counted_since(&self) -> Result<Option<Timestamp>, StoreError> {
+        let Some(lost) = self.read_json::<Lost>(SINCE)? else { return Ok(None) };
+        let damaged =
+            |_| StoreError::Damaged { path: self.path(SINCE), why: "it has no time".to_owned() };
+        lost.since.parse().map(Some).map_err(damaged)
+    }
+
+    /// The files of counts and pins that cannot be read.
+    pub(super) fn damaged_counts(&self) -> Vec<Damaged> {
+        let usage = self.usage().map(drop);
+        let found = [usage, self.counted_since().map(drop), self.pins().map(drop)];
+        let until = "; no tool decays before it is mended or removed";
+        let damaged = |err| match err {
+            StoreError::Damaged { path, why } => Some(Damaged { path, why: why + until }),
+            // What the system refuses is told where it is asked for.
+            _ => None,
+        };
+        found.into_iter().filter_map(Result::err).filter_map(damaged).collect()
+    }
+
+    /// Adds calls to the statistics. A file that cannot be read is set aside, and counting begins anew, which is recorded
+    /// first: what was not used by the new file may have been by the old one.
     pub(crate) fn add_usage(
         &self,
         calls: &[CallUse],
@@ -47,7 +103,10 @@ impl Store {
         let _lock = self.lock()?;
         let mut all = match self.usage() {
             Err(StoreError::Damaged { .. }) => {
-                self.quarantine(USAGE, "unreadable")?;
+                let lost = Lost { since: Timestamp::now().to_string() };
+                let text = serde_json::to_string(&lost).expect("all its keys are texts");
+                self.replace(SINCE, text.as_bytes())?;
+                self.quarantine(USAGE, UNUSABLE)?;
                 BTreeMap::new()
             }
             other => other?,
@@ -64,10 +123,7 @@ impl Store {
     ///
     /// As [`usage`](Self::usage).
     pub fn pins(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        let bytes = self.told("read", PINS, self.files().read(PINS, MAX_BYTES))?;
-        let Some(bytes) = bytes else { return Ok(BTreeMap::new()) };
-        serde_json::from_slice(&bytes)
-            .map_err(|err| StoreError::Damaged { path: self.path(PINS), why: err.to_string() })
+        Ok(self.read_json(PINS)?.unwrap_or_default())
     }
 
     /// Pins a tool, or with `None` takes its pin away.

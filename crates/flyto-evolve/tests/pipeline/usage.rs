@@ -127,3 +127,42 @@ async fn a_damaged_file_of_counts_is_set_aside() {
     output(&bench.registry, "a").await;
     assert_eq!(bench.builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
 }
+
+#[tokio::test]
+async fn no_tool_decays_by_counts_that_were_lost() {
+    let bench = Bench::new();
+    for name in ["a", "b"] {
+        bench.save(&def(name, &format!("echo {name}\n")), None).await;
+    }
+    let saved = Instant::now();
+    let decay = async || {
+        // Both are older than that, as they were saved.
+        let policy = DecayPolicy::new(saved.elapsed(), saved.elapsed());
+        bench.builder.decay(&policy, Some("rule")).await.map(|it| it.len())
+    };
+    let told = || {
+        let loaded = bench.store().load().unwrap();
+        let names = loaded.damaged.iter().map(|it| it.path.file_name().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), loaded.set_aside.len())
+    };
+    let [usage, pins] = ["usage.json", "pins.json"].map(|it| bench.store().dir().join(it));
+    for file in [&usage, &pins] {
+        std::fs::write(file, "{\"a\":").unwrap();
+        assert!(matches!(decay().await, Err(Refusal::Store(_))));
+        assert_eq!(told(), (vec![file.file_name().unwrap().to_owned()], 0));
+        std::fs::remove_file(file).unwrap();
+    }
+    // A call begins to count anew. Of "b" it is not known that it was not used before. The rule has the time until then for
+    // its own work.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    std::fs::write(&usage, "{\"a\":").unwrap();
+    output(&bench.registry, "a").await;
+    bench.builder.flush_usage().await.unwrap();
+    assert_eq!(told(), (vec![], 1));
+    assert_eq!(decay().await.unwrap(), 0);
+    let since = bench.store().counted_since().unwrap().unwrap();
+    assert!(since <= flyto_audit::Timestamp::now());
+    // Once the time is over since then, the rule holds again.
+    let at_once = DecayPolicy::new(Duration::ZERO, Duration::ZERO);
+    assert_eq!(bench.builder.decay(&at_once, None).await.unwrap().len(), 2);
+}
