@@ -17,7 +17,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Approval, Change, HISTORY, Stand, Status, Store, StoreError, Version, history_of,
+    Approval, Change, HISTORY, Stand, Status, Store, StoreError, UNUSABLE, Version, history_of,
     record::{self},
     record_of,
     view::View,
@@ -139,6 +139,10 @@ impl Store {
                 return Err(StoreError::EditedByHand { name, path });
             }
             View::Unusable(_) => drop(self.recover_one(&name)?),
+            // The version that it says is damaged in the history, so this is the last file with its text.
+            View::Behind { at: Some(at) } if last.as_ref().is_some_and(|it| it.number < at) => {
+                self.quarantine(&view_of(&name), UNUSABLE)?;
+            }
             View::Current | View::Behind { .. } | View::Archived => {}
         }
         let version = Self::numbered(new, numbers.last().copied().max(newest));

@@ -403,6 +403,16 @@ impl Store {
     /// The numbers of all versions of a tool, in order.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
         if let Some(why) = file_name_fault(name) {
+    /// The hash of a version, by the log of events; `None` where that cannot be read.
+    pub(super) fn hash_in_log(&self, name: &str, number: u64) -> Option<String> {
+        let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
+        let id = format!("save {name} {number}");
+        let filter = flyto_audit::Filter::default().with_event("begin").with_id(id);
+        let mut records = reader.filter(filter).newest_first().records().ok()?;
+        let hash = |it: flyto_audit::Record| it.body["sha256"].as_str().map(str::to_owned);
+        records.find_map(|it| hash(it.ok()?))
+    }
+
             return Err(StoreError::InvalidName { name: name.to_owned(), why });
         }
         let dir = history_of(name);

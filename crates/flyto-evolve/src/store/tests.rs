@@ -385,7 +385,7 @@ fn what_is_damaged_is_set_aside_and_told() {
         },
         expect![[r#"
             ["other 1"]
-            unapproved [("t", Some(1))]
+            unapproved []
             damaged [("history/t/000002.json", "its definition was changed: recorded is 17e2c61c47e1, found 48bd829597cf; the tool is not called before it is restored or archived")]
             recovered []"#]],
     );
@@ -397,7 +397,7 @@ fn what_is_damaged_is_set_aside_and_told() {
         },
         expect![[r#"
             ["other 1"]
-            unapproved [("t", Some(1))]
+            unapproved []
             damaged [("history/t/000002.json", "it is no version of a tool: EOF while parsing a string at line 16 column 10; the tool is not called before it is restored or archived")]
             recovered []"#]],
     );

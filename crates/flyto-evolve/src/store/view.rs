@@ -8,6 +8,7 @@
 //! | says the same | can be called | current |
 //! | is missing, or says an earlier version | can be called | behind: a writer was stopped |
 //! | says the same, or an earlier version | is archived | a writer was stopped before it removed the file |
+//! | says a version whose file in the history is damaged | an earlier one | the tool is held; see `load` |
 //! | says something else | any, or none | a person edited it, or the folder has no history |
 //! | cannot be read | any, or none | torn, a link, too large: it is set aside |
 //!
@@ -81,16 +82,25 @@ impl Store {
             });
         }
         // What the version of that number says is an old state of the file.
-        if found.version != last.number
-            && let Ok(old) = self.version(name, found.version)
-            && old.hash() == hash
-        {
+        if found.version != last.number && self.is_of_version(name, found.version, hash) {
             return Ok(match last.status {
                 Status::Archived => View::Archived,
                 Status::Active => View::Behind { at: Some(found.version) },
             });
         }
         Ok(View::Edited(found.into()))
+    }
+
+    /// Whether the text of this hash is that of a version, also of one whose file in the history cannot be used: the log of
+    /// events has its hash.
+    fn is_of_version(&self, name: &str, number: u64, hash: DefinitionHash) -> bool {
+        match self.version(name, number) {
+            Ok(version) => version.hash() == hash,
+            Err(StoreError::Damaged { .. }) => {
+                self.hash_in_log(name, number).is_some_and(|it| it == hash.to_string())
+            }
+            Err(_) => false,
+        }
     }
 
     /// Brings the view up to what `last` says.

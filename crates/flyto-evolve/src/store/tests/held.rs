@@ -28,3 +28,45 @@ fn no_damage_brings_an_archived_tool_back() {
         assert_eq!(store.archive("t", "ada").unwrap().number, 4);
     }
 }
+
+#[test]
+fn a_torn_newest_version_is_restored_or_archived_though_its_file_is_intact() {
+    for status in [Status::Active, Status::Archived] {
+        let (_temp, store) = store();
+        let first = store.commit(new("t", "echo 1\n", None)).unwrap();
+        let second = store.commit(new("t", "echo 2\n", Some(1))).unwrap();
+        let path = store.path(&record_of("t", 2));
+        fs::write(&path, &fs::read(&path).unwrap()[..300]).unwrap();
+        let (recovered, loaded) = store.recover_and_load().unwrap();
+        assert_eq!((recovered.len(), loaded.active.len(), loaded.unapproved.len()), (0, 0, 0));
+        assert_eq!(loaded.held, std::slice::from_ref(&first));
+        let why = &loaded.damaged[0].why;
+        assert!(why.contains("restored or archived"), "{why}");
+
+        // Either does what is told, and the text is not lost.
+        let third = match status {
+            Status::Active => store.restore("t", "ada").unwrap(),
+            Status::Archived => store.archive("t", "ada").unwrap(),
+        };
+        assert_eq!((third.number, third.hash(), third.status), (3, first.hash(), status));
+        let loaded = store.load().unwrap();
+        assert_eq!((loaded.active.len() + loaded.archived.len(), loaded.held.len()), (1, 0));
+        let [aside] = &loaded.set_aside[..] else { panic!("{:?}", loaded.set_aside) };
+        assert_eq!(fs::read_to_string(aside).unwrap(), second.definition.file_text());
+    }
+}
+
+#[test]
+fn an_edit_beside_a_torn_version_is_one() {
+    let (_temp, store) = store();
+    store.commit(new("t", "echo 1\n", None)).unwrap();
+    store.commit(new("t", "echo 2\n", Some(1))).unwrap();
+    fs::write(store.path(&record_of("t", 2)), "{").unwrap();
+    let view = store.view_path("t");
+    fs::write(&view, fs::read_to_string(&view).unwrap().replace("echo 2", "echo 3")).unwrap();
+    assert_eq!(store.load().unwrap().unapproved.len(), 1);
+    assert!(matches!(store.restore("t", "ada"), Err(StoreError::EditedByHand { .. })));
+    // What that error names works.
+    store.discard_edit("t").unwrap();
+    assert_eq!(store.restore("t", "ada").unwrap().number, 3);
+}
