@@ -105,11 +105,13 @@ impl Pending {
 }
 
 impl Store {
-    /// Keeps a proposal for a person. The same text waits once.
+    /// Keeps a proposal for a person. The same text waits once. Where there is no room, the oldest proposal whose base has
+    /// gone by gives way, since no answer can save it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Waiting`] where [`MAX_PENDING_OF_TOOL`] of the tool wait already, or [`MAX_PENDING`] in all;
+    /// [`StoreError::Waiting`] where [`MAX_PENDING_OF_TOOL`] of the tool wait already, or [`MAX_PENDING`] in all, and none
+    /// is outdated;
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Io`] and [`StoreError::InvalidName`].
     pub fn stage(&self, pending: &Pending) -> Result<(), StoreError> {
         let path = self.pending_path(&pending.id)?;
@@ -119,11 +121,14 @@ impl Store {
         let tool = |id: &str| id.rsplit_once('-').map_or("", |it| it.0).to_owned();
         waiting.retain(|it| it.ends_with(".json") && it.strip_suffix(".json") != Some(&pending.id));
         let name = tool(&pending.id);
-        let n_of_tool = waiting.iter().filter(|it| tool(it) == name).count();
-        if n_of_tool >= MAX_PENDING_OF_TOOL {
+        let of_tool: Vec<String> = waiting.iter().filter(|it| tool(it) == name).cloned().collect();
+        let is_full = of_tool.len() >= MAX_PENDING_OF_TOOL;
+        let has_given_way = is_full && self.make_room(&of_tool, &pending.id)?;
+        if is_full && !has_given_way {
             return Err(StoreError::Waiting { name: Some(name), limit: MAX_PENDING_OF_TOOL });
         }
-        if waiting.len() >= MAX_PENDING {
+        let is_full = waiting.len() - usize::from(has_given_way) >= MAX_PENDING;
+        if is_full && !self.make_room(&waiting, &pending.id)? {
             return Err(StoreError::Waiting { name: None, limit: MAX_PENDING });
         }
         let text = serde_json::to_string_pretty(pending).expect("all its keys are texts");
@@ -140,6 +145,27 @@ impl Store {
     /// The proposals that wait, the oldest first.
     ///
     /// # Errors
+    /// Removes the oldest of these proposals whose base is not the version of its tool any more, and says whether there was
+    /// one. The lock is held.
+    fn make_room(&self, files: &[String], id: &str) -> Result<bool, StoreError> {
+        let mut oldest: Option<Pending> = None;
+        for file in files {
+            let found = file.strip_suffix(".json").map(|it| self.pending_one(it));
+            let Some(Ok(pending)) = found else { continue };
+            let name = pending.id.rsplit_once('-').map_or("", |it| it.0);
+            let is_outdated = self.last(name)?.map(|it| it.number) != pending.base;
+            if is_outdated && oldest.as_ref().is_none_or(|it| pending.at < it.at) {
+                oldest = Some(pending);
+            }
+        }
+        let Some(oldest) = oldest else { return Ok(false) };
+        let body = json!({"id": oldest.id, "base": oldest.base, "sha256": oldest.sha256, "gives_way_to": id});
+        self.log()?.event("", "outdated", &body)?;
+        let path = self.pending_path(&oldest.id)?;
+        self.told("remove", &path, self.files().remove(&path))?;
+        Ok(true)
+    }
+
     ///
     /// [`StoreError::Io`]. A file that is none of them is left out.
     pub fn pending(&self) -> Result<Vec<Pending>, StoreError> {

@@ -9,6 +9,7 @@ mod refusals;
 mod replay;
 mod secrets;
 mod usage;
+mod waiting;
 
 use std::sync::Arc;
 

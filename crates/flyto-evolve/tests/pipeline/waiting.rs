@@ -1,0 +1,38 @@
+//! Proposals that wait for a person.
+
+use flyto_evolve::{Answer, MAX_PENDING_OF_TOOL, Stage};
+
+use super::*;
+
+/// The id under which a definition waits.
+async fn staged(bench: &Bench, def: &ToolDefinition, base: Option<u64>) -> Result<String, Refusal> {
+    let mut proposal = Proposal::of(def, "session-1");
+    proposal.base = base;
+    bench.approver.answers(Answer::Later);
+    match bench.builder.apply(proposal).await? {
+        Applied::Staged { id } => Ok(id),
+        other => panic!("it does not wait: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_outdated_proposal_gives_way() {
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(20));
+    bench.save(&def("report", "echo first\n"), None).await;
+    let mut ids = Vec::new();
+    for n in 0..MAX_PENDING_OF_TOOL {
+        let next = def("report", &format!("echo proposal {n}\n"));
+        ids.push(staged(&bench, &next, Some(1)).await.unwrap());
+    }
+    // None of them is outdated, so each has its place.
+    let further = def("report", "echo one more\n");
+    let refusal = staged(&bench, &further, Some(1)).await.unwrap_err();
+    assert_eq!(refusal.stage(), Stage::Limits);
+    // The version on which they are based is gone by.
+    bench.save(&def("report", "echo second\n"), Some(1)).await;
+    let id = staged(&bench, &further, Some(2)).await.unwrap();
+    let waiting: Vec<_> = bench.store().pending().unwrap().into_iter().map(|it| it.id).collect();
+    assert_eq!(waiting.len(), MAX_PENDING_OF_TOOL);
+    assert!(waiting.contains(&id) && !waiting.contains(&ids[0]), "{waiting:?}");
+    assert!(bench.holds("\"gives_way_to\""));
+}
