@@ -8,13 +8,16 @@ use flyto_security::Fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{PENDING, Store, StoreError};
+use super::{Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError};
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
 /// The most proposals of one tool that wait.
 pub const MAX_PENDING_OF_TOOL: usize = 8;
 /// The most proposals of a store that wait.
 pub const MAX_PENDING: usize = 200;
+
+/// Why a proposal is in `quarantine`, in the name of its file.
+const UNUSABLE: &str = "unusable.proposal";
 
 const ACKS: &str = "acks.json";
 const KEY: &str = "fingerprint.key";
@@ -142,9 +145,6 @@ impl Store {
         told.map(drop)
     }
 
-    /// The proposals that wait, the oldest first.
-    ///
-    /// # Errors
     /// Removes the oldest of these proposals whose base is not the version of its tool any more, and says whether there was
     /// one. The lock is held.
     fn make_room(&self, files: &[String], id: &str) -> Result<bool, StoreError> {
@@ -166,8 +166,11 @@ impl Store {
         Ok(true)
     }
 
+    /// The proposals that wait, the oldest first.
     ///
-    /// [`StoreError::Io`]. A file that is none of them is left out.
+    /// # Errors
+    ///
+    /// [`StoreError::Io`]. A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals).
     pub fn pending(&self) -> Result<Vec<Pending>, StoreError> {
         let mut res = Vec::new();
         for file in self.told("list", PENDING, self.files().names(PENDING))? {
@@ -178,6 +181,58 @@ impl Store {
             }
         }
         res.sort_by(|a, b| a.at.cmp(&b.at));
+        Ok(res)
+    }
+
+    /// Proposals that cannot be shown or answered, since their files are damaged: those that were set aside, too. The name of
+    /// a file begins with the id.
+    ///
+    /// ```
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = flyto_evolve::Store::new(temp.path().join("evolution"));
+    /// for it in store.damaged_proposals()? {
+    ///     eprintln!("{}: {}; propose it again", it.path.display(), it.why);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn damaged_proposals(&self) -> Result<Vec<Damaged>, StoreError> {
+        let mut res: Vec<Damaged> = self.damaged_pending()?.into_iter().map(|it| it.1).collect();
+        let aside = self.told("list", QUARANTINE, self.files().names(QUARANTINE))?;
+        let aside = aside.iter().filter(|it| it.contains(&format!(".json.{UNUSABLE}.")));
+        res.extend(aside.map(|it| Damaged {
+            path: self.path(&format!("{QUARANTINE}/{it}")),
+            why: "it was damaged when it was set aside".to_owned(),
+        }));
+        Ok(res)
+    }
+
+    /// The ids of proposals in their place whose files cannot be used.
+    pub(super) fn damaged_pending(&self) -> Result<Vec<(String, Damaged)>, StoreError> {
+        let mut res = Vec::new();
+        for file in self.told("list", PENDING, self.files().names(PENDING))? {
+            if let Some(id) = file.strip_suffix(".json")
+                && let Err(StoreError::Damaged { path, why }) = self.pending_one(id)
+            {
+                res.push((id.to_owned(), Damaged { path, why }));
+            }
+        }
+        Ok(res)
+    }
+
+    /// Sets aside the proposals whose files cannot be used. The lock is held.
+    pub(super) fn set_damaged_pending_aside(&self) -> Result<Vec<Recovered>, StoreError> {
+        let mut res = Vec::new();
+        for (id, Damaged { why, .. }) in self.damaged_pending()? {
+            let aside = self.quarantine(&self.pending_path(&id)?, UNUSABLE)?;
+            let name = id.rsplit_once('-').map_or(&*id, |it| it.0).to_owned();
+            let kind = RecoveredKind::ProposalSetAside { id, path: self.path(&aside), why };
+            self.log()?.event("", "recovered", &json!({"tool": name, "what": kind}))?;
+            res.push(Recovered { name, kind });
+        }
         Ok(res)
     }
 
@@ -195,11 +250,17 @@ impl Store {
     /// [`StoreError::NotFound`], [`StoreError::Damaged`] where the file is not what was staged, [`StoreError::Io`].
     pub fn pending_one(&self, id: &str) -> Result<Pending, StoreError> {
         let path = self.pending_path(id)?;
-        let bytes = self.told("read", &path, self.files().read(&path, MAX_BYTES))?;
+        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
+        let bytes = match self.files().read(&path, MAX_BYTES) {
+            // A link, a directory, or too large.
+            Err(err) if err.kind() == std::io::ErrorKind::Other => {
+                return Err(damaged(err.to_string()));
+            }
+            other => self.told("read", &path, other)?,
+        };
         let Some(bytes) = bytes else {
             return Err(StoreError::NotFound { name: id.to_owned(), version: None });
         };
-        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
         let pending: Pending =
             serde_json::from_slice(&bytes).map_err(|err| damaged(err.to_string()))?;
         if pending.id != id {

@@ -123,6 +123,13 @@ impl fmt::Display for Recovered {
             RecoveredKind::RolledForward { from: None, to } => {
                 write!(f, "the file of the tool {name} was missing and says version {to} now")
             }
+            RecoveredKind::ProposalSetAside { id, path, why } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "the proposal {id} was damaged ({why}) and is {path} now: propose it again"
+                )
+            }
             RecoveredKind::Removed => {
                 write!(f, "the file of the tool {name} was removed: the tool is archived")
             }
@@ -155,6 +162,15 @@ pub enum RecoveredKind {
     },
     /// The file of an archived tool was removed from `tools`.
     Removed,
+    /// A proposal that waited could not be used, and was set aside.
+    ProposalSetAside {
+        /// The id.
+        id: String,
+        /// Where it is now.
+        path: PathBuf,
+        /// What was wrong with it.
+        why: String,
+    },
     /// The file in `tools` could not be used. It was set aside, and says the last version now, where there is one.
     SetAside {
         /// Where it is now.
@@ -206,6 +222,7 @@ impl Store {
         for dir in ["", TOOLS, PENDING] {
             self.remove_temps(dir)?;
         }
+        recovered.extend(self.set_damaged_pending_aside()?);
         for name in self.names()? {
             self.remove_temps(&history_of(&name))?;
             let mut stand = self.stand(&name, &mut loaded.damaged)?;
@@ -217,6 +234,7 @@ impl Store {
             }
             self.add_loaded(&name, stand, &mut loaded);
         }
+        loaded.damaged.extend(self.damaged_counts());
         loaded.set_aside = self.set_aside_files()?;
         Ok((recovered, loaded))
     }
@@ -234,7 +252,6 @@ impl Store {
 
     /// Puts the file of one tool in order. The lock is held.
     pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
-        loaded.damaged.extend(self.damaged_counts());
         let last = self.last(name)?;
         let view = self.view(name, last.as_ref())?;
         self.put_in_order(name, last.as_ref(), &view)
@@ -282,6 +299,8 @@ impl Store {
         for name in self.names()? {
             self.load_one(&name, &mut res)?;
         }
+        res.damaged.extend(self.damaged_pending()?.into_iter().map(|it| it.1));
+        res.damaged.extend(self.damaged_counts());
         res.set_aside = self.set_aside_files()?;
         Ok(res)
     }
@@ -299,7 +318,6 @@ impl Store {
         let stand = self.stand(name, &mut res.damaged)?;
         self.add_loaded(name, stand, res);
         Ok(())
-        res.damaged.extend(self.damaged_counts());
     }
 
     /// Adds a tool by its last version and its file.
@@ -385,6 +403,16 @@ impl Store {
             .find_map(|it| it.id.strip_prefix(&prefix)?.parse().ok())
     }
 
+    /// The hash of a version, by the log of events; `None` where that cannot be read.
+    pub(super) fn hash_in_log(&self, name: &str, number: u64) -> Option<String> {
+        let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
+        let id = format!("save {name} {number}");
+        let filter = flyto_audit::Filter::default().with_event("begin").with_id(id);
+        let mut records = reader.filter(filter).newest_first().records().ok()?;
+        let hash = |it: flyto_audit::Record| it.body["sha256"].as_str().map(str::to_owned);
+        records.find_map(|it| hash(it.ok()?))
+    }
+
     /// The names of all tools, in order.
     pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
         let mut res = self.told("list", HISTORY, self.files().names(HISTORY))?;
@@ -403,16 +431,6 @@ impl Store {
     /// The numbers of all versions of a tool, in order.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
         if let Some(why) = file_name_fault(name) {
-    /// The hash of a version, by the log of events; `None` where that cannot be read.
-    pub(super) fn hash_in_log(&self, name: &str, number: u64) -> Option<String> {
-        let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
-        let id = format!("save {name} {number}");
-        let filter = flyto_audit::Filter::default().with_event("begin").with_id(id);
-        let mut records = reader.filter(filter).newest_first().records().ok()?;
-        let hash = |it: flyto_audit::Record| it.body["sha256"].as_str().map(str::to_owned);
-        records.find_map(|it| hash(it.ok()?))
-    }
-
             return Err(StoreError::InvalidName { name: name.to_owned(), why });
         }
         let dir = history_of(name);

@@ -1,6 +1,6 @@
 //! Proposals that wait for a person.
 
-use flyto_evolve::{Answer, MAX_PENDING_OF_TOOL, Stage};
+use flyto_evolve::{Answer, MAX_PENDING_OF_TOOL, RecoveredKind, Stage};
 
 use super::*;
 
@@ -35,4 +35,30 @@ async fn an_outdated_proposal_gives_way() {
     assert_eq!(waiting.len(), MAX_PENDING_OF_TOOL);
     assert!(waiting.contains(&id) && !waiting.contains(&ids[0]), "{waiting:?}");
     assert!(bench.holds("\"gives_way_to\""));
+}
+
+#[tokio::test]
+async fn a_torn_proposal_is_told_and_set_aside() {
+    let bench = Bench::new();
+    let id = staged(&bench, &def("report", "date -u\n"), None).await.unwrap();
+    let path = bench.store().dir().join("pending").join(format!("{id}.json"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let loaded = bench.store().load().unwrap();
+    assert_eq!(loaded.damaged.iter().map(|it| &it.path).collect::<Vec<_>>(), [&path]);
+
+    let report = bench.again().1.load_all().await.unwrap();
+    let [recovered] = &report.recovered[..] else { panic!("{report:?}") };
+    let RecoveredKind::ProposalSetAside { id: of, path: aside, .. } = &recovered.kind else {
+        panic!("{recovered:?}")
+    };
+    assert_eq!((of, recovered.name.as_str()), (&id, "report"));
+    assert_eq!(std::fs::read(aside).unwrap(), bytes[..bytes.len() / 2]);
+    assert!(recovered.to_string().contains("propose it again"), "{recovered}");
+    assert!(!path.exists());
+    // It is told until a person removes it, and its place is free.
+    let report = bench.again().1.load_all().await.unwrap();
+    assert_eq!((report.recovered.len(), &report.set_aside), (0, &vec![aside.clone()]));
+    assert_eq!(bench.store().damaged_proposals().unwrap()[0].path, *aside);
+    assert_eq!(staged(&bench, &def("report", "date -u\n"), None).await.unwrap(), id);
 }
