@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
     check::{Checked, conflict},
-    names,
+    duplicate, names,
 };
 use crate::{
     Answer, Approval, Change, DefinitionHash, NewVersion, Pending, Replay, Review, review::ask,
@@ -190,7 +190,7 @@ impl ToolBuilder {
         Ok(Applied::Saved(Box::new(version)))
     }
 
-    /// Keeps a proposal for a person.
+    /// Keeps a proposal for a person. One whose text waits already, under any name, is answered with what waits.
     async fn stage(&self, proposal: &Proposal, checked: Checked) -> Result<Applied, Refusal> {
         // No person has seen what may be a secret, so it does not reach the disk.
         if checked.secrets.iter().any(|it| it.found.tier >= Tier::Ask) {
@@ -198,6 +198,13 @@ impl ToolBuilder {
         }
         let definition = checked.definition;
         let sha256 = definition.hash();
+        // A file waits where it is, and so does a version.
+        let is_saved = matches!(proposal.source, ProposalSource::File | ProposalSource::Again);
+        let waiting = self.blocking(|store| store.pending()).await?;
+        if let Some(twin) = duplicate::waiting_twin(&definition, &waiting).filter(|_| !is_saved) {
+            self.record("waits_already", json!({"id": twin, "sha256": sha256})).await;
+            return Ok(Applied::Staged { id: twin });
+        }
         let id = sha256.with_tools(&checked.tools).proposal_id(&definition.name);
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
@@ -215,8 +222,7 @@ impl ToolBuilder {
             is_of_person: proposal.source == ProposalSource::Person,
             tools: checked.tools,
         };
-        // A file waits where it is, and so does a version.
-        if !matches!(proposal.source, ProposalSource::File | ProposalSource::Again) {
+        if !is_saved {
             self.blocking(move |store| store.stage(&pending)).await?;
         }
         Ok(Applied::Staged { id })

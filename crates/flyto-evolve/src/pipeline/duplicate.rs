@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
+use flyto_diagnostics::Source;
 use flyto_tools::{DescribeContext, Owner, Registry};
 
 use super::Refusal;
-use crate::{Body, ToolDefinition, Version, definition::sorted};
+use crate::{Body, Pending, ToolDefinition, Version, definition::sorted, parse};
 
 /// From this share of common parts on, two texts are alike.
 const ALIKE: f64 = 0.85;
@@ -66,6 +67,22 @@ pub(super) fn check(
         return Err(Refusal::Duplicate { twin: twin.clone(), is_same: false });
     }
     Ok(near.into_iter().filter(|it| it.0 >= NEAR).take(MAX_NEAR).map(|it| it.1).collect())
+}
+
+/// The id of a proposal of another name that waits with the same text, by the first measure.
+///
+/// One of the same name is another version of it: a description that is mended, say. A person decides about each text
+/// once, and an author cannot have it waiting under many names.
+pub(super) fn waiting_twin(def: &ToolDefinition, waiting: &[Pending]) -> Option<String> {
+    let body = bare(def);
+    let is_twin = |it: &&Pending| {
+        let source = Source::new("a proposal that waits", it.definition.as_str());
+        parse(&source).definition.is_some_and(|other| {
+            let is_of_type = other.body.execution_type() == def.body.execution_type();
+            other.name != def.name && is_of_type && bare(&other) == body
+        })
+    };
+    waiting.iter().find(is_twin).map(|it| it.id.clone())
 }
 
 /// The text without comments and blanks.

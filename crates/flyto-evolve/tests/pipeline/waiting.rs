@@ -16,6 +16,23 @@ async fn staged(bench: &Bench, def: &ToolDefinition, base: Option<u64>) -> Resul
 }
 
 #[tokio::test]
+async fn a_text_waits_once_under_whatever_name() {
+    let bench = Bench::new();
+    let first = staged(&bench, &def("report", "date -u\n"), None).await.unwrap();
+    // Blanks and comments make no other text.
+    let twin = staged(&bench, &def("summary", "# The time.\n\ndate   -u\n"), None).await.unwrap();
+    assert_eq!(twin, first);
+    let again = staged(&bench, &def("report", "date -u\n"), None).await.unwrap();
+    assert_eq!(again, first);
+    assert_eq!(bench.store().pending().unwrap().len(), 1);
+    assert!(bench.holds("waits_already"));
+    // The same tool with other words is another proposal.
+    let mut mended = def("report", "date -u\n");
+    mended.description = "Tells the time of day in Greenwich.".into();
+    assert_ne!(staged(&bench, &mended, None).await.unwrap(), first);
+}
+
+#[tokio::test]
 async fn an_outdated_proposal_gives_way() {
     let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(20));
     bench.save(&def("report", "echo first\n"), None).await;
