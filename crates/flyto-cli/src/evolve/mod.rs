@@ -132,12 +132,17 @@ impl Evolved {
         res
     }
 
-    /// Damaged files that were set aside at this start, one sentence each. A call tells of them: its tool may be another
-    /// version now.
+    /// Damaged files that were set aside at this start, and damaged counts, one sentence each. A call tells of them: its tool
+    /// may be another version now, and it begins to count anew.
     pub(crate) fn set_aside_now(&self) -> Vec<String> {
         let recovered = self.report.iter().flat_map(|it| &it.recovered);
-        let damaged = recovered.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. }));
-        damaged.map(|it| one_line(&it.to_string())).collect()
+        let damaged = recovered.filter(|it| path_aside(&it.kind).is_some());
+        let dir = self.builder.store().dir();
+        let counts = self.report.iter().flat_map(|it| &it.damaged);
+        let counts = counts.filter(|it| it.path.parent() == Some(dir)).map(self::damaged);
+        let counts = counts.collect::<Vec<_>>().join("; ");
+        let counts = (!counts.is_empty()).then_some(counts);
+        damaged.map(|it| one_line(&it.to_string())).chain(counts).collect()
     }
 
     /// Tools that were set aside since they failed again and again, with why.
@@ -221,16 +226,19 @@ fn is_file_of(path: &Path, name: &str) -> bool {
     of_tools || path.parent().is_some_and(|it| it.ends_with(Path::new("history").join(name)))
 }
 
+/// Where a damaged file was put.
+fn path_aside(kind: &RecoveredKind) -> Option<&Path> {
+    match kind {
+        RecoveredKind::SetAside { path, .. } | RecoveredKind::ProposalSetAside { path, .. } => {
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
 /// Damaged files that an earlier start set aside.
 fn set_aside(report: &LoadReport) -> Option<String> {
-    let now: Vec<&Path> = report
-        .recovered
-        .iter()
-        .filter_map(|it| match &it.kind {
-            RecoveredKind::SetAside { path, .. } => Some(path.as_path()),
-            _ => None,
-        })
-        .collect();
+    let now: Vec<&Path> = report.recovered.iter().filter_map(|it| path_aside(&it.kind)).collect();
     let earlier: Vec<String> = report
         .set_aside
         .iter()

@@ -58,3 +58,31 @@ fn tools_that_are_not_used_are_archived_unless_they_are_pinned() {
     assert_eq!(told(&place, &["restore", "old"])["version"], 3);
     assert_eq!(place.evolving(&["call", "old", "text=x"]).run().stdout(), "old\n");
 }
+
+#[test]
+fn damaged_counts_are_told_and_no_tool_decays_by_them() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    let dir = told(&place, &["list"])["dir"].as_str().unwrap().to_owned();
+    let over = ["evolve", "decay", "--stale-after", "0", "--archive-after", "0"];
+    for file in ["pins.json", "usage.json"] {
+        let path = std::path::Path::new(&dir).join(file);
+        std::fs::write(&path, "{\"t\":").unwrap();
+        let what = format!("{file} cannot be used: ");
+        let ran = place.evolving(&over).run();
+        assert!(ran.code != Some(0) && ran.stderr().contains(&what), "{}", ran.shown());
+        assert_eq!(evolve(&place, &["list"]).stderr().matches(&what).count(), 1);
+        let ran = place.evolving(&["call", "t", "text=x"]).run();
+        assert_eq!(ran.stdout(), "t\n");
+        assert_eq!(ran.stderr().matches(&what).count(), 1, "{}", ran.shown());
+        if file == "pins.json" {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    // The call has begun to count anew, and the damaged file lies aside.
+    let list = evolve(&place, &["list"]);
+    assert!(list.stderr().contains("set aside since damaged: "), "{}", list.shown());
+    let decay = place.evolving(&over).run();
+    assert_eq!(decay.code, Some(0), "{}", decay.shown());
+    assert!(decay.stderr().contains(" are not known: "), "{}", decay.shown());
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::decide::working;
 use crate::args::evolve::Decay as Args;
-use crate::evolve::{person, refused};
+use crate::evolve::{failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -29,6 +29,11 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Exit, Stop> {
     let archive_by = (!args.dry_run).then_some(&*by);
     let steps = working()?.block_on(builder.decay(&policy, archive_by)).map_err(refused)?;
     let screen = session.screen;
+    if let Some(since) = builder.store().counted_since().map_err(failed)? {
+        screen.note(format_args!(
+            "calls before {since} are not known: no tool counts as unused from before then"
+        ));
+    }
     if screen.is_json() {
         screen.document(&Document { dry_run: args.dry_run, tools: &steps })?;
         return Ok(Exit::Ok);
