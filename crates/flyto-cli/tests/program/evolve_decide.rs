@@ -86,3 +86,31 @@ fn a_job_calls_tools_that_were_written_at_run_time() {
     let ran = place.flyto(&["jobs", "result", id.trim(), "--wait"]).run();
     assert_eq!(ran.stdout(), "later\n", "{}", ran.shown());
 }
+
+#[test]
+fn a_torn_proposal_is_told_by_every_verb() {
+    let place = Place::new();
+    let id = place.staged(&definition("t", "echo t\n"), &[]);
+    let path = place.path().join(format!("tools/pending/{id}.json"));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let list = place.evolve(&["list"]);
+    assert!(list.stderr().contains(&format!("{id}.json cannot be used: ")), "{}", list.shown());
+    let told = || {
+        for words in [&["show", &id][..], &["approve", "--yes", &id], &["deny", &id]] {
+            let ran = place.evolve(words);
+            assert_eq!(ran.code, Some(3), "{}", ran.shown());
+            let (what, help) =
+                (format!("the proposal {id:?} cannot be used: "), "propose it again");
+            assert!(ran.stderr().contains(&what) && ran.stderr().contains(help), "{}", ran.shown());
+        }
+    };
+    told();
+    // A start sets it aside, and tells it.
+    let ran = place.evolving(&["call", "t", "text=a"]).run();
+    assert!(ran.stderr().contains(&format!("the proposal {id} was damaged")), "{}", ran.shown());
+    assert!(!path.exists());
+    told();
+    assert!(place.evolve(&["list"]).stderr().contains("set aside since damaged: "));
+    assert_eq!(place.staged(&definition("t", "echo t\n"), &[]), id);
+}

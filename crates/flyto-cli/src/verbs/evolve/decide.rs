@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use flyto_evolve::{Applied, Approver, Proposal, ProposalSource, Refusal, Review, Store};
+use flyto_evolve::{Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Store};
 use serde::Serialize;
 use serde_json::json;
 
@@ -174,12 +174,32 @@ impl Waiting {
                 Err(Stop::usage(what).with_help(format!("name one: {}", ids.join(", "))))
             }
             (None, _) => {
+                if let Some(stop) = damaged(store, wanted)? {
+                    return Err(stop);
+                }
                 let what = format!("no proposal {wanted:?} waits");
                 let stop = Stop::new(Why::Missing, what);
                 Err(stop.with_help("`flyto evolve list` shows what waits"))
             }
         }
     }
+}
+
+/// What became of a proposal of this id, or of a tool of this name, whose file is damaged.
+pub(super) fn damaged(store: &Store, wanted: &str) -> Result<Option<Stop>, Stop> {
+    let is_it = |it: &Damaged| {
+        let file = it.path.file_name().map(|it| it.to_string_lossy().into_owned());
+        let id = file.as_deref().and_then(|it| it.split_once(".json")).map(|it| it.0.to_owned());
+        id.is_some_and(|it| it == wanted || name_of(&it) == wanted)
+    };
+    let found = store.damaged_proposals().map_err(failed)?.into_iter().find(is_it);
+    Ok(found.map(|it| {
+        let file = one_line(&it.path.to_string_lossy());
+        let what = format!("the proposal {wanted:?} cannot be used: {}", one_line(&it.why));
+        Stop::new(Why::Broken, what).with_help(format!(
+            "propose it again, then remove {file}, which has what is left of it"
+        ))
+    }))
 }
 
 pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {

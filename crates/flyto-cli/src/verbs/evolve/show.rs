@@ -4,7 +4,7 @@ use flyto_evolve::{Body, FieldDiff, Pending, Review, Version};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::decide::{Waiting, review};
+use super::decide::{Waiting, damaged, review};
 use crate::args::evolve::{Diff, Show};
 use crate::evolve::{Evolution, Known, failed};
 use crate::exit::Exit;
@@ -76,6 +76,11 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
             screen.answer(tame(&review.to_string()))?;
         }
         return Ok(Exit::Ok);
+    }
+    if !is_tool()
+        && let Some(stop) = damaged(&store, &args.name)?
+    {
+        return Err(stop);
     }
     let version = super::version(&store, &args.name, args.version)?;
     let evolution = Evolution::of(&version, &Known::of(&store));
