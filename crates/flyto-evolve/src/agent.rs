@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de};
 use serde_json::{Map, Value, json};
 
-use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder, ToolUsage};
+use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder, ToolUsage, pipeline::Denial};
 
 /// The longest answer of `list_tools` and `search_tools`, in bytes: descriptions are left out beyond it, names never.
 const MAX_LIST_BYTES: usize = 16 * 1024;
@@ -228,7 +228,7 @@ fn reading() -> Metadata {
 }
 
 async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
-    match builder.apply(proposal).await {
+    let res = match builder.apply(proposal).await {
         Ok(Applied::Saved(version)) => {
             let def = &version.definition;
             let text = format!(
@@ -248,7 +248,23 @@ async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
             ToolResult::text(text).with_data(json!({"status": "staged", "id": id}))
         }
         Err(refusal) => refused(&refusal),
+    };
+    with_denials(res, builder.denials(false))
+}
+
+/// A result that also says which proposals a person denied after they had waited.
+fn with_denials(mut res: ToolResult, denials: Vec<Denial>) -> ToolResult {
+    for Denial { id, reason, .. } in &denials {
+        let why = reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+        if !res.output.ends_with('\n') {
+            res.output.push('\n');
+        }
+        res.output.push_str(&format!("the proposal {id:?} was denied{why}\n"));
     }
+    if let (false, Some(Value::Object(data))) = (denials.is_empty(), &mut res.data) {
+        data.insert("denials".to_owned(), json!(denials));
+    }
+    res
 }
 
 /// A refusal as the agent reads it.
@@ -270,12 +286,13 @@ fn refused(refusal: &Refusal) -> ToolResult {
 async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, ToolError> {
     let Some(name) = input.name else {
         let tools = builder.tools();
+        builder.learn_answers().await;
         // Without statistics, the tools are there all the same.
         let usage = builder.blocking(|store| store.usage()).await.unwrap_or_default();
         let failing = failing(&tools, &usage);
         let mut res = listed(tools);
         res.output.push_str(&failing);
-        return Ok(res);
+        return Ok(with_denials(res, builder.denials(true)));
     };
     let read = {
         let name = name.clone();

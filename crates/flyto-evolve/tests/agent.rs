@@ -376,3 +376,62 @@ async fn a_definition_has_one_form_for_agents_and_for_files() {
         )
         .await;
 }
+
+/// What `flyto evolve deny` does, in another process.
+fn deny(agent: &Agent, reason: &str) {
+    let store = Store::new(agent.builder.store().dir());
+    let id = store.pending().unwrap().pop().unwrap().id;
+    store.unstage(&id).unwrap();
+    let body = json!({"id": id, "tool": "t", "by": "ada", "reason": reason});
+    store.log().unwrap().event("", "denied", &body).unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_is_told_what_was_denied_in_another_process() {
+    let agent = Agent::new();
+    let wait = |script: &str| {
+        let text = "Tests a thing.";
+        json!({"name": "t", "description": text, "script": script, "rationale": "later"})
+    };
+    let create = async |script: &str| {
+        let entry = agent.registry.get("create_tool").unwrap();
+        let input = Input::from_value(wait(script));
+        entry.tool().execute(&CallContext::new(), input).await.unwrap()
+    };
+    let first = create("uptime").await;
+    let id = first.data.unwrap()["id"].as_str().unwrap().to_owned();
+    deny(&agent, "use grep instead");
+    let second = create("whoami").await;
+    let line = format!("the proposal {id:?} was denied: use grep instead\n");
+    assert!(second.output.ends_with(&line), "{}", second.output);
+    let data = second.data.unwrap();
+    assert_eq!(data["denials"], json!([{"id": id, "reason": "use grep instead"}]));
+    // It is told once, and listed always.
+    deny(&agent, "");
+    let third = create("uptime").await;
+    assert!(!third.output.contains("grep"), "{}", third.output);
+    deny(&agent, "use grep, I said");
+    agent
+        .check(
+            "list_tools",
+            json!({}),
+            expect![[r#"
+        none
+        the proposal "t-c956d6ed317120d1ffca12422782c64425045f94" was denied: use grep instead
+        the proposal "t-607a4dce209b17a188976678761fa09799ab7f0e" was denied
+        the proposal "t-c956d6ed317120d1ffca12422782c64425045f94" was denied: use grep, I said
+        None"#]],
+        )
+        .await;
+    // A text that was denied twice is not kept for a person again.
+    agent
+        .check(
+            "create_tool",
+            wait("uptime"),
+            expect![[r#"
+        denied: this very text was denied before; a person is not asked again
+        what to do: do what the reason says, or go on without the tool
+        Some(Denied)"#]],
+        )
+        .await;
+}

@@ -31,12 +31,17 @@ impl ToolBuilder {
     ///
     /// [`Refusal`] says at which step, and what to do instead. Nothing of the proposal is left behind then.
     pub async fn apply(&self, proposal: Proposal) -> Result<Applied, Refusal> {
-        self.count_proposal()?;
+        self.learn_answers().await;
+        let has_place = self.count_proposal(&proposal)?;
+        let waited = proposal.waits_as.clone().filter(|_| has_place);
         let sha256 = DefinitionHash::of_bytes(proposal.text.as_bytes());
         let res = self.decide(proposal).await;
         match &res {
-            Ok(Applied::Saved(_) | Applied::Once { .. }) => self.session().n_applied += 1,
-            Ok(Applied::Staged { .. }) => {} // What waits is no success yet.
+            Ok(Applied::Saved(_) | Applied::Once { .. }) => match waited {
+                Some(id) => self.session().approved(&id),
+                None => self.session().n_applied += 1,
+            },
+            Ok(Applied::Staged { .. }) => {} // It has its place since it waits.
             Err(refusal) => {
                 // Neither the text nor its name: before the scan, either may hold a secret.
                 let body = json!({"stage": refusal.stage(), "text_sha256": sha256});
@@ -58,19 +63,22 @@ impl ToolBuilder {
     }
 
     /// Counts one more proposal of the session, or refuses it. Proposals that are refused count as
-    /// well, so that an agent in a loop comes to an end.
-    fn count_proposal(&self) -> Result<(), Refusal> {
+    /// well, so that an agent in a loop comes to an end. One that waits was counted, which is given back.
+    fn count_proposal(&self, proposal: &Proposal) -> Result<bool, Refusal> {
         let mut session = self.session();
+        if session.has_place(proposal) {
+            return Ok(true);
+        }
         let limit = self.inner.max_per_session;
-        if session.n_applied >= limit {
-            return Err(Refusal::SessionLimit { limit });
+        if session.n_taken() >= limit {
+            return Err(Refusal::SessionLimit { limit, n_waiting: session.n_waiting() });
         }
         let limit = limit.saturating_mul(PROPOSALS_PER_TOOL);
         if session.n_proposed >= limit {
             return Err(Refusal::ProposalLimit { limit });
         }
         session.n_proposed += 1;
-        Ok(())
+        Ok(false)
     }
 
     /// Checks, asks, and does what the answer says. An answer that edits the text begins anew with
@@ -116,13 +124,17 @@ impl ToolBuilder {
                     proposal.place = "the edited text".to_owned();
                 }
                 Answer::Deny { reason } => {
-                    *self.session().denied.entry(hash).or_default() += 1;
                     let kept = self.redacted_text(&reason).await.unwrap_or_default();
-                    self.record(
-                        "denied",
-                        json!({"tool": name, "sha256": hash, "by": decision.by, "reason": kept}),
-                    )
-                    .await;
+                    let mut body =
+                        json!({"tool": name, "sha256": hash, "by": decision.by, "reason": kept});
+                    if let Some(id) = &proposal.waits_as {
+                        body["id"] = json!(id);
+                    }
+                    self.record("denied", body).await;
+                    // The session learns of an answer to what waits from the log.
+                    if !self.session().has_place(&proposal) {
+                        *self.session().denied.entry(hash).or_default() += 1;
+                    }
                     return Err(Refusal::Denied { reason });
                 }
                 Answer::Later => return self.stage(&proposal, checked).await,
@@ -223,7 +235,9 @@ impl ToolBuilder {
             tools: checked.tools,
         };
         if !is_saved {
+            let since = flyto_audit::Timestamp::now();
             self.blocking(move |store| store.stage(&pending)).await?;
+            self.session().wait(&id, sha256, since);
         }
         Ok(Applied::Staged { id })
     }

@@ -10,7 +10,13 @@ use flyto_security::{DefaultGuard, RulesError, SecretGuard};
 use flyto_tools::{Owner, Registry, ToolCaller};
 use serde_json::Value;
 
-use super::{Refusal, guard::Guard, registered::Current, tracked::Waiting};
+use super::{
+    Refusal,
+    guard::Guard,
+    registered::Current,
+    tracked::Waiting,
+    waits::{Denial, Waits},
+};
 use crate::{
     Approver, CallRecording, DEFAULT_QUARANTINE_AFTER, DefinitionHash, HostContext, Store,
     StoreError,
@@ -93,6 +99,10 @@ pub(super) struct Session {
     pub(super) n_applied: u32,
     pub(super) n_proposed: u32,
     pub(super) denied: BTreeMap<DefinitionHash, u32>,
+    /// What waits for a person, by its id.
+    pub(super) waits: BTreeMap<String, Waits>,
+    /// What was denied after it had waited, in its order.
+    pub(super) denials: Vec<Denial>,
 }
 
 /// Collects what a [`ToolBuilder`] needs; [`build`](Self::build) completes it.
@@ -154,7 +164,8 @@ impl Builder {
         self
     }
 
-    /// Sets how many proposals of the session may succeed; three times as many may be made.
+    /// Sets how many proposals of the session may succeed; three times as many may be made. One that waits for a person
+    /// counts as well, until it is denied: another process may approve it at any time.
     /// [`DEFAULT_MAX_PER_SESSION`] otherwise.
     pub fn max_per_session(mut self, max: u32) -> Self {
         self.inner.max_per_session = max;

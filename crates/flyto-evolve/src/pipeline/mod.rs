@@ -16,6 +16,7 @@ mod registered;
 mod replay;
 mod syntax;
 mod tracked;
+mod waits;
 
 pub use build::{Builder, DEFAULT_MAX_PER_SESSION, ToolBuilder};
 pub use check::MAX_ACTIVE_TOOLS;
@@ -24,3 +25,4 @@ pub use refusal::{Refusal, Stage};
 pub use registered::{Found, LoadReport};
 
 pub(crate) use tracked::Tracked;
+pub(crate) use waits::Denial;

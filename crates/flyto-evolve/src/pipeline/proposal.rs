@@ -35,6 +35,8 @@ pub struct Proposal {
     pub(crate) replaces_edit: Option<DefinitionHash>,
     /// The run-time tools that its steps called when it began to wait; `None` where it did not wait, or called none.
     pub(crate) tools_before: Option<BTreeMap<String, DefinitionHash>>,
+    /// Its id in the store, where it waited.
+    pub(crate) waits_as: Option<String>,
 }
 
 /// Where a proposal comes from.
@@ -69,6 +71,7 @@ impl Proposal {
             place: "proposal".to_owned(),
             replaces_edit: None,
             tools_before: None,
+            waits_as: None,
         }
     }
 

@@ -72,10 +72,12 @@ pub enum Stage {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The session has as many tools as it may have.
+    /// The session has as many tools as it may have, with those that wait for a person.
     SessionLimit {
         /// How many.
         limit: u32,
+        /// How many of them wait.
+        n_waiting: u32,
     },
     /// The session has proposed as often as it may.
     ProposalLimit {
@@ -272,9 +274,13 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SessionLimit { limit } => {
+            Self::SessionLimit { limit, n_waiting: 0 } => {
                 write!(f, "this session has made {limit} tools, and that is the most")
             }
+            Self::SessionLimit { limit, n_waiting } => write!(
+                f,
+                "this session may make {limit} tools, and {n_waiting} of them wait for a person"
+            ),
             Self::ProposalLimit { limit } => {
                 write!(f, "this session has proposed {limit} times, and that is the most")
             }

@@ -96,6 +96,7 @@ impl Pending {
     pub fn proposal(&self) -> Proposal {
         let mut res = Proposal::new(&self.definition, &self.proposed_by);
         res.base = self.base;
+        res.waits_as = Some(self.id.clone());
         res.tools_before = Some(self.tools.clone()).filter(|it| !it.is_empty());
         res.distinct_because.clone_from(&self.distinct_because);
         match &self.imported_from {

@@ -220,6 +220,11 @@ impl Store {
         Ok(opened)
     }
 
+    /// Where the log of events is.
+    pub(crate) fn events_dir(&self) -> PathBuf {
+        self.path(EVENTS)
+    }
+
     /// Writes a file under another name, then gives it its own, in place of a file that had it.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let temp = self.write_temp(path, bytes)?;

@@ -27,6 +27,11 @@ impl Scripted {
         self.then(Next::Answer(answer));
     }
 
+    /// Takes back what it would do next.
+    pub(crate) fn clear(&self) {
+        self.next.lock().unwrap().clear();
+    }
+
     pub(crate) fn last(&self) -> Review {
         self.seen.lock().unwrap().last().cloned().expect("something was shown")
     }

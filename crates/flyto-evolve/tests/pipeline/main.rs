@@ -1,6 +1,7 @@
 //! From proposals to tools that can be called.
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 
+mod answered;
 mod approver;
 mod changes;
 mod examples;

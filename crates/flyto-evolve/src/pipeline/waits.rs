@@ -1,0 +1,119 @@
+//! Proposals of a session that wait for a person, who may answer in another process.
+//!
+//! A proposal that waits has a place among the tools that the session may make. It keeps the place when a person approves it, and
+//! gives it back when a person denies it. The answer is in the log of events, which all processes share.
+
+use flyto_audit::{AuditError, Filter, Reader, Record, Timestamp};
+use serde::Serialize;
+
+use super::{Proposal, ToolBuilder, build::Session};
+use crate::{DefinitionHash, Store, StoreError};
+
+/// A proposal that began to wait.
+#[derive(Debug, Clone)]
+pub(super) struct Waits {
+    hash: DefinitionHash,
+    since: Timestamp,
+}
+
+/// A person's no to a proposal that waited.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Denial {
+    /// The id of the proposal.
+    pub(crate) id: String,
+    /// Why, in the words of the person.
+    pub(crate) reason: Option<String>,
+    /// Whether the agent was told.
+    #[serde(skip)]
+    is_told: bool,
+}
+
+impl Session {
+    /// How many of the tools that it may make are taken.
+    pub(super) fn n_taken(&self) -> u32 {
+        self.n_applied.saturating_add(self.n_waiting())
+    }
+
+    pub(super) fn n_waiting(&self) -> u32 {
+        u32::try_from(self.waits.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a proposal has a place already, since it waits.
+    pub(super) fn has_place(&self, proposal: &Proposal) -> bool {
+        proposal.waits_as.as_ref().is_some_and(|id| self.waits.contains_key(id))
+    }
+
+    /// Counts a tool that was made of the proposal with this id, which waited.
+    pub(super) fn approved(&mut self, id: &str) {
+        if self.waits.remove(id).is_some() {
+            self.n_applied += 1;
+        }
+    }
+
+    /// Gives a proposal a place. The same text has one.
+    pub(super) fn wait(&mut self, id: &str, hash: DefinitionHash, since: Timestamp) {
+        self.waits.entry(id.to_owned()).or_insert(Waits { hash, since });
+    }
+
+    /// Takes an event of the log into account.
+    fn take(&mut self, record: &Record) {
+        let text = |key: &str| record.body[key].as_str();
+        match (record.event.as_str(), text("id")) {
+            ("denied", Some(id)) => {
+                if let Some(waits) = self.waits.get(id).filter(|it| it.since <= record.at) {
+                    *self.denied.entry(waits.hash).or_default() += 1;
+                    self.waits.remove(id);
+                    let reason = text("reason").filter(|it| !it.is_empty()).map(str::to_owned);
+                    self.denials.push(Denial { id: id.to_owned(), reason, is_told: false });
+                }
+            }
+            ("registered", _) => {
+                let is_it = |it: &Waits| {
+                    it.since <= record.at && text("sha256") == Some(&it.hash.to_string())
+                };
+                let id = self.waits.iter().find(|(_, it)| is_it(it)).map(|(id, _)| id.clone());
+                id.iter().for_each(|id| self.approved(id));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ToolBuilder {
+    /// Learns which proposals of the session were answered since they began to wait. Where the log cannot be read, all of
+    /// them keep their places.
+    pub(crate) async fn learn_answers(&self) {
+        let since = self.session().waits.values().map(|it| it.since).min();
+        let Some(since) = since else { return };
+        let read = self.blocking(move |store| answers(store, since)).await;
+        let mut session = self.session();
+        read.iter().flatten().for_each(|it| session.take(it));
+    }
+
+    /// What was denied after it had waited: all of it, or what the agent was not told yet. It counts as told then.
+    pub(crate) fn denials(&self, all: bool) -> Vec<Denial> {
+        let mut session = self.session();
+        let found = session.denials.iter_mut().filter(|it| all || !it.is_told);
+        found
+            .map(|it| {
+                it.is_told = true;
+                it.clone()
+            })
+            .collect()
+    }
+}
+
+/// The events since then that may be answers, the oldest first. A line that cannot be read is none.
+fn answers(store: &Store, since: Timestamp) -> Result<Vec<Record>, StoreError> {
+    let reader = Reader::open(store.events_dir())?.newest_first();
+    let mut res = Vec::new();
+    for record in reader.filter(Filter::default().with_since(since)).records()? {
+        match record {
+            Ok(it) if matches!(it.event.as_str(), "denied" | "registered") => res.push(it),
+            Ok(_) | Err(AuditError::NoRecord { .. }) => {}
+            Err(err) => return Err(err.into()),
+        }
+    }
+    res.reverse();
+    Ok(res)
+}
