@@ -18,6 +18,7 @@
 mod approved;
 mod check;
 mod condition;
+mod cut;
 mod kept;
 mod outcome;
 mod read;
@@ -51,7 +52,8 @@ pub const MAX_COMPOSITE_BYTES: usize = 64 * 1024;
 pub const MAX_COMPOSITE_DEPTH: usize = 5;
 /// The most items of `for_each` that a step may ask for by `max_items`; 100 unless it asks.
 pub const MAX_ITEMS: usize = 1000;
-/// How much of the text of one result is kept, in bytes: 256 KiB; the rest is left out and marked.
+/// How much of the text of one result is kept, in bytes: 256 KiB. Of a longer one, the start and the end are, with a line
+/// between them that says how much is missing and where the whole lies.
 pub const MAX_STEP_BYTES: usize = 256 * 1024;
 /// The largest value that a step is given, that all items of a step give together, or that the tool delivers, in bytes as
 /// JSON: 1 MiB.

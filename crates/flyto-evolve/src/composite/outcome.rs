@@ -6,11 +6,13 @@ use std::{
     task::Poll,
 };
 
+use flyto_execenv::SpillDir;
 use flyto_tools::ToolResult;
 use serde_json::Value;
 
 use super::{
     MAX_STEP_BYTES,
+    cut::cut,
     value::{StepValue, n_bytes},
 };
 
@@ -59,14 +61,14 @@ pub(super) async fn at_once<F: Future>(
 /// A result as the steps behind it see it: `text`, and as `output` its data, the JSON that the text is, or the text.
 ///
 /// A text is taken for JSON only where it begins as an object or a list does and is whole: a number
-/// or a word stays a text, so that a step never sees another type than the tool meant. A text
-/// beyond 256 KiB is cut between characters, and `truncated` says so.
-pub(super) fn value_of(result: ToolResult) -> StepValue {
+/// or a word stays a text, so that a step never sees another type than the tool meant. Of a text
+/// beyond 256 KiB, the middle is [cut], and `truncated` says so, as for data that is larger.
+pub(super) fn value_of(result: ToolResult, dir: Option<&SpillDir>) -> StepValue {
     let is_error = result.is_error();
-    let end = result.output.floor_char_boundary(MAX_STEP_BYTES);
-    let is_cut = end < result.output.len() || result.omitted.is_some();
-    let text = result.output[..end].to_owned();
-    let data = result.data.filter(|it| n_bytes(it) <= MAX_STEP_BYTES);
+    let (text, omitted) = cut(result.output, result.omitted, dir);
+    let n_data = result.data.as_ref().map_or(0, n_bytes);
+    let is_cut = omitted.is_some() || n_data > MAX_STEP_BYTES;
+    let data = result.data.filter(|_| n_data <= MAX_STEP_BYTES);
     let output = match data {
         Some(data) => data,
         None => {
@@ -81,6 +83,7 @@ pub(super) fn value_of(result: ToolResult) -> StepValue {
         truncated: is_cut.into(),
         text: Some(text.into()),
         output: (!is_error).then_some(output),
+        omitted: omitted.filter(|it| it.bytes > 0),
     }
 }
 
@@ -92,6 +95,7 @@ pub(super) fn error_value(why: &str) -> StepValue {
         truncated: false.into(),
         text: Some(why.into()),
         output: None,
+        omitted: None,
     }
 }
 

@@ -16,14 +16,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use flyto_execenv::SpillDir;
+use flyto_program::omission_notice;
 use flyto_tools::{
-    CallContext, CancellationToken, Failure, Input, ToolCaller, ToolErrorKind, ToolResult,
+    CallContext, CancellationToken, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult,
 };
 use serde_json::{Value, json};
 
 use super::{
     Composite, MAX_CALLS, MAX_PARALLEL, MAX_VALUE_BYTES, OnError, Step, StepReport, StepStatus,
     UndoReport,
+    cut::{joined, omitted_of},
     kept::Kept,
     outcome::{at_once, error_value, kind_of, value_of},
     value::{Scope, StepValue, n_bytes},
@@ -55,6 +58,7 @@ pub(super) struct Ran {
     pub(super) failure: Option<Failure>,
     pub(super) fault: Fault,
     pub(super) output: Option<Value>,
+    pub(super) omitted: Option<Omitted>,
     pub(super) steps: Vec<StepReport>,
     pub(super) undo: Option<UndoReport>,
 }
@@ -74,6 +78,8 @@ pub(super) struct Run<'a> {
     pub(super) completed: Mutex<Vec<Completed>>,
     /// What is kept for a record, where the host wants one.
     pub(super) kept: Option<Mutex<Kept>>,
+    /// Where the whole of a result lies that is too long.
+    pub(super) spill_dir: Option<&'a SpillDir>,
 }
 
 /// A call that ran to its end, for its undo.
@@ -192,10 +198,13 @@ impl Run<'_> {
             }
         }
         drop(running);
-        let mut output = None;
+        let (mut output, mut omitted) = (None, None);
         if ended == Ended::Done {
             match self.composite.output.eval(&scope) {
-                Ok(value) => output = Some(value),
+                Ok(value) => {
+                    output = Some(value);
+                    omitted = omitted_of(&self.composite.output, &scope);
+                }
                 Err(why) => ended = Ended::NoOutput(why),
             }
         }
@@ -223,7 +232,7 @@ impl Run<'_> {
             Ended::Done | Ended::NoOutput(_) => false,
         };
         let undo = if wants_undo { Some(self.undo().await) } else { None };
-        Ran { ended, failure, fault, output, steps: self.reports(&started, ends), undo }
+        Ran { ended, failure, fault, output, omitted, steps: self.reports(&started, ends), undo }
     }
 
     /// Whether what a step waits for is over: steps that it needs, and earlier ones that may not run beside it.
@@ -282,6 +291,7 @@ impl Run<'_> {
                     truncated: false.into(),
                     text: None,
                     output: None,
+                    omitted: None,
                 };
                 return StepEnd {
                     status: StepStatus::Skipped,
@@ -349,7 +359,7 @@ impl Run<'_> {
         let goes_on = step.on_error == OnError::Continue;
         let ends = at_once(width, calls, |it: &CallEnd| it.why.is_some() && !goes_on).await;
         let n_calls = ends.iter().flatten().map(|it| it.n_calls).sum();
-        let mut outputs = Vec::new();
+        let (mut outputs, mut omitted) = (Vec::new(), Vec::new());
         let mut left = MAX_VALUE_BYTES;
         let mut first = None;
         for (i, end) in ends.into_iter().enumerate() {
@@ -372,15 +382,17 @@ impl Run<'_> {
                 }
             }
             outputs.push(output);
+            omitted.extend(end.value.omitted);
         }
         let is_error = first.is_some();
         let output = Value::Array(outputs);
         let value = StepValue {
             status: if is_error { "failed" } else { "done" }.into(),
             is_error: is_error.into(),
-            truncated: false.into(),
+            truncated: (!omitted.is_empty()).into(),
             text: Some(output.to_string().into()),
             output: (!is_error).then_some(output),
+            omitted: joined(omitted.into_iter()),
         };
         let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
         let (why, failure, is_of_tool) =
@@ -503,11 +515,21 @@ impl Run<'_> {
         );
         let why = result.failure.as_ref().map(|it| {
             let text = result.output.trim();
-            let end = text.floor_char_boundary(1024);
-            if text.is_empty() { it.to_string() } else { format!("{it}: {}", &text[..end]) }
+            let (start, rest) = text.split_at(text.floor_char_boundary(1024));
+            match (start, rest.len()) {
+                ("", _) => it.to_string(),
+                (text, 0) => format!("{it}: {text}"),
+                (text, n) => format!("{it}: {text} {}", omission_notice(&Omitted::new(n as u64))),
+            }
         });
         let failure = result.failure.clone();
-        Attempt { value: value_of(result), why, failure, may_retry, is_refused: false }
+        Attempt {
+            value: value_of(result, self.spill_dir),
+            why,
+            failure,
+            may_retry,
+            is_refused: false,
+        }
     }
 
     /// Keeps a call for the record, where one is made. `call` is not evaluated otherwise.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use flyto_execenv::SpillDir;
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Preview, Problem, ProblemKind,
     Registry, Tool, ToolCaller, ToolError, ToolErrorKind, ToolResult,
@@ -93,6 +94,8 @@ pub struct CompositeTool {
     gate: Option<Arc<Gate>>,
     /// The run-time tools that were approved with it; `None` where the host answers for them.
     tools: Option<Arc<ToolHashes>>,
+    /// Where the whole of a step's result lies that is too long.
+    spill_dir: Option<SpillDir>,
 }
 
 impl CompositeTool {
@@ -133,7 +136,25 @@ impl CompositeTool {
         let metadata = derived_metadata(&def, &composite, catalog);
         let approved = def.hash();
         let composite = Arc::new(composite);
-        Ok(Self { def, composite, approved, metadata, caller, registry, gate: None, tools: None })
+        Ok(Self {
+            def,
+            composite,
+            approved,
+            metadata,
+            caller,
+            registry,
+            gate: None,
+            tools: None,
+            spill_dir: None,
+        })
+    }
+
+    /// Sets the directory for the whole of a step's result that is longer than
+    /// [`MAX_STEP_BYTES`](crate::MAX_STEP_BYTES). Without one, the result says how much is missing.
+    #[must_use]
+    pub fn spill_dir(mut self, dir: impl Into<SpillDir>) -> Self {
+        self.spill_dir = Some(dir.into());
+        self
     }
 
     /// Has a call ask first whether the approved text is still in force.
@@ -230,6 +251,7 @@ impl CompositeTool {
             registry: Arc::clone(&self.registry),
             gate: self.gate.clone(),
             tools: self.tools.clone(),
+            spill_dir: self.spill_dir.clone(),
         })
     }
 
@@ -262,6 +284,7 @@ impl CompositeTool {
             registry: Arc::clone(&self.registry),
             gate: None,
             tools: None,
+            spill_dir: None,
         };
         let is_safe = vec![false; once.composite.steps.len()];
         let called = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;
@@ -291,6 +314,7 @@ impl CompositeTool {
             n_calls: AtomicUsize::new(0),
             completed: Mutex::default(),
             kept: (keep_bytes > 0).then(|| Mutex::new(Kept::new(keep_bytes))),
+            spill_dir: self.spill_dir.as_ref(),
         };
         let mut ran = run.run().await;
         if let Some(Failure::TimedOut { after: after @ None }) = &mut ran.failure {
@@ -311,7 +335,8 @@ impl CompositeTool {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            return ToolResult::text(text).with_data(output);
+            let res = ToolResult::text(text).with_data(output);
+            return ran.omitted.into_iter().fold(res, ToolResult::with_omitted);
         };
         let failed = match &ran.ended {
             Ended::Failed(index) => Some(self.composite.steps[*index].id.as_str()),

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use flyto_tools::Omitted;
 use serde_json::{Map, Value};
 
 use super::MAX_VALUE_BYTES;
@@ -54,6 +55,8 @@ pub(super) struct StepValue {
     pub(super) text: Option<Value>,
     /// Missing where the step was skipped or failed.
     pub(super) output: Option<Value>,
+    /// How much of it is missing; no reference reaches it.
+    pub(super) omitted: Option<Omitted>,
 }
 
 /// The members of a step that a reference may name.

@@ -204,6 +204,7 @@ impl ToolBuilder {
             let made =
                 CompositeTool::with_catalog(definition, caller, Arc::clone(registry), catalog);
             let made = made.map_err(failed)?.with_tools(tools);
+            let made = host.spill_dir.iter().fold(made, |it, dir| it.spill_dir(dir.clone()));
             return Ok(checked(self.tracked(
                 match gate {
                     Some(gate) => made.with_gate(gate),

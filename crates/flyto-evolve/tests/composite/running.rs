@@ -212,7 +212,50 @@ async fn a_long_text_is_cut_and_marked() {
     let text = format!("[{}]", "1,".repeat(200_000));
     let data = bench.call(composite, json!({"text": text})).await.data.unwrap();
     assert_eq!(data["cut"], true);
-    assert_eq!(data["text"].as_str().unwrap().len(), flyto_evolve::MAX_STEP_BYTES);
+    let cut = data["text"].as_str().unwrap();
+    assert!(cut.len() <= flyto_evolve::MAX_STEP_BYTES);
+    assert!(cut.starts_with("[1,1,") && cut.ends_with(",1,]"), "both ends stay");
+}
+
+#[tokio::test]
+async fn what_is_cut_says_how_much_and_where_the_whole_is() {
+    let bench = Bench::new();
+    let temp = tempfile::tempdir().unwrap();
+    let composite = json!({
+        "steps": [{"id": "a", "tool": "say", "with": {"text": by_ref("/input/text")}}],
+        "output": by_ref("/steps/a/text"),
+    });
+    let text = "0123456789\n".repeat(60_000);
+    let tool = bench.tool(composite.clone()).spill_dir(temp.path().join("output"));
+    let input = Input::from_value(json!({"text": text}));
+    let result = tool.execute(&CallContext::new(), input).await.unwrap();
+    let omitted = result.omitted.unwrap();
+    let notice = format!("\n{}\n", flyto_program::omission_notice(&omitted));
+    let (head, tail) = result.output.split_once(&notice).expect("it stands in the text");
+    assert_eq!(head.len() + tail.len() + usize::try_from(omitted.bytes).unwrap(), text.len());
+    assert!(text.starts_with(head) && text.ends_with(tail));
+    assert_eq!(std::fs::read_to_string(omitted.whole.unwrap()).unwrap(), text);
+    // Without a directory, it says how much.
+    let result = bench.call(composite, json!({"text": text})).await;
+    assert_eq!(result.omitted.map(|it| (it.bytes, it.whole)), Some((omitted.bytes, None)));
+}
+
+#[tokio::test]
+async fn what_is_cut_of_an_item_is_told() {
+    let bench = Bench::new();
+    let composite = json!({
+        "steps": [{
+            "id": "a", "tool": "say", "for_each": by_ref("/input/texts"), "with": {"text": by_ref("/item")}
+        }],
+        "output": {"cut": by_ref("/steps/a/truncated"), "texts": by_ref("/steps/a/output")},
+    });
+    let texts = ["a", "b", "c"].map(|it| it.repeat(if it == "a" { 1 } else { 300_000 }));
+    let result = bench.call(composite, json!({"texts": texts})).await;
+    let data = result.data.unwrap();
+    assert_eq!((&data["cut"], &data["texts"][0]), (&json!(true), &json!("a")));
+    let n_kept = |it: usize| data["texts"][it].as_str().unwrap().matches(['b', 'c']).count() as u64;
+    // The line between the ends has a "b", in "bytes".
+    assert_eq!(result.omitted.unwrap().bytes, 600_000 - (n_kept(1) - 1) - (n_kept(2) - 1));
 }
 
 proptest! {
