@@ -8,12 +8,10 @@ use serde_json::json;
 
 use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
-    check::{Checked, conflict},
+    check::{Checked, conflict, told_hash},
     duplicate, names,
 };
-use crate::{
-    Answer, Approval, Change, DefinitionHash, NewVersion, Pending, Replay, Review, review::ask,
-};
+use crate::{Answer, Approval, Change, NewVersion, Pending, Replay, Review, Store, review::ask};
 
 /// A session may propose so many times as often as it may have tools.
 const PROPOSALS_PER_TOOL: u32 = 3;
@@ -34,7 +32,7 @@ impl ToolBuilder {
         self.learn_answers().await;
         let has_place = self.count_proposal(&proposal)?;
         let waited = proposal.waits_as.clone().filter(|_| has_place);
-        let sha256 = DefinitionHash::of_bytes(proposal.text.as_bytes());
+        let text = proposal.text.clone();
         let res = self.decide(proposal).await;
         match &res {
             Ok(Applied::Saved(_) | Applied::Once { .. }) => match waited {
@@ -43,9 +41,14 @@ impl ToolBuilder {
             },
             Ok(Applied::Staged { .. }) => {} // It has its place since it waits.
             Err(refusal) => {
-                // Neither the text nor its name: before the scan, either may hold a secret.
-                let body = json!({"stage": refusal.stage(), "text_sha256": sha256});
-                self.record("refused", body).await;
+                // Neither the text nor its name: before the scan, either may hold a secret. A plain hash would let a
+                // reader of the log try out short ones.
+                let stage = refusal.stage();
+                let body = move |store: &Store| {
+                    let text_hmac = store.keyed_hash("refused", text.as_bytes()).ok();
+                    json!({"stage": stage, "text_hmac": text_hmac})
+                };
+                self.record_with("refused", body).await;
             }
         }
         res
@@ -97,7 +100,8 @@ impl ToolBuilder {
             };
             let review = Self::review(&proposal, &checked, n_edits > 0);
             let name = &checked.definition.name;
-            self.record("shown", json!({"tool": name, "sha256": hash, "by": proposal.by})).await;
+            let told = told_hash(&checked.definition, &checked.secrets);
+            self.record("shown", json!({"tool": name, "sha256": told, "by": proposal.by})).await;
             let decision = ask(&**approver, &review)
                 .await
                 .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
@@ -126,7 +130,7 @@ impl ToolBuilder {
                 Answer::Deny { reason } => {
                     let kept = self.redacted_text(&reason).await.unwrap_or_default();
                     let mut body =
-                        json!({"tool": name, "sha256": hash, "by": decision.by, "reason": kept});
+                        json!({"tool": name, "sha256": told, "by": decision.by, "reason": kept});
                     if let Some(id) = &proposal.waits_as {
                         body["id"] = json!(id);
                     }

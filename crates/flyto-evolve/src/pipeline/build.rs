@@ -265,7 +265,16 @@ impl ToolBuilder {
 
     /// Records what happened, as well as that can be done: a full disk keeps no proposal from being refused.
     pub(super) async fn record(&self, event: &'static str, body: Value) {
-        let recorded = self.blocking(move |store| Ok(store.log()?.event("", event, &body)?)).await;
-        drop(recorded);
+        self.record_with(event, move |_| body).await;
+    }
+
+    /// The same, of what the store tells.
+    pub(super) async fn record_with(
+        &self,
+        event: &'static str,
+        body: impl FnOnce(&Store) -> Value + Send + 'static,
+    ) {
+        let record = move |store: &Store| Ok(store.log()?.event("", event, &body(store))?);
+        drop(self.blocking(record).await);
     }
 }

@@ -25,8 +25,8 @@ use super::{
     Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, names, syntax,
 };
 use crate::{
-    Body, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding, Store,
-    StoreError, ToolDefinition, Version, codes,
+    Body, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding,
+    Store, StoreError, ToolDefinition, Version, codes,
     composite::{ToolHashes, changed},
     diff, hidden_characters, parse, parse_proposal,
 };
@@ -46,11 +46,20 @@ pub(super) struct Checked {
     pub(super) replay: Option<Replay>,
 }
 
+/// The hash of a definition that no person approved, for the log of events: `None` where a secret may be in it, since a reader of
+/// the log could try out short ones.
+pub(super) fn told_hash(
+    definition: &ToolDefinition,
+    secrets: &[SecretFinding],
+) -> Option<DefinitionHash> {
+    secrets.iter().all(|it| it.found.tier < Tier::Ask).then(|| definition.hash())
+}
+
 impl ToolBuilder {
     /// All checks, the cheap ones first.
     ///
     /// Events are recorded without the text until the scan is over: a record of a refused proposal
-    /// has its hash and the step at which it was refused.
+    /// has its keyed hash and the step at which it was refused.
     pub(super) async fn check(&self, proposal: &Proposal) -> Result<Checked, Refusal> {
         let (definition, mut notes) = read(proposal)?;
         if matches!(definition.body, Body::Composite(_)) && self.inner.caller.is_none() {
@@ -112,7 +121,7 @@ impl ToolBuilder {
             return Err(Refusal::Secret { findings: secrets });
         }
         let body = json!({
-            "tool": name, "sha256": definition.hash(), "base": proposal.base, "by": proposal.by,
+            "tool": name, "sha256": told_hash(&definition, &secrets), "base": proposal.base, "by": proposal.by,
             "secrets": secrets.iter().map(|it| it.found.fingerprint).collect::<Vec<_>>(),
         });
         self.record("proposed", body).await;

@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 
 use flyto_security::Fingerprint;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sha2::Sha256;
 
 use super::{Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError};
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
@@ -368,6 +370,17 @@ impl Store {
         })?;
         self.replace(KEY, &key)?;
         Ok(key)
+    }
+
+    /// HMAC-SHA-256 (RFC 2104) of a text under the key of the store, for this use of it: equal texts have equal ones, and
+    /// without the key none can be tried out.
+    pub(crate) fn keyed_hash(&self, usage: &str, text: &[u8]) -> Result<String, StoreError> {
+        let key = self.fingerprint_key()?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes a key of any length");
+        mac.update(usage.as_bytes());
+        mac.update(&[0]);
+        mac.update(text);
+        Ok(mac.finalize().into_bytes().iter().map(|it| format!("{it:02x}")).collect())
     }
 
     fn read_key(&self) -> Result<Option<Vec<u8>>, StoreError> {

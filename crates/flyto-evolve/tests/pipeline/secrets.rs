@@ -138,3 +138,38 @@ async fn leaving_the_guard_out_is_said() {
     builder.apply(Proposal::of(&def("show", &format!("echo {}\n", token())), "s")).await.unwrap();
     assert_eq!(output(&bench.registry, "show").await, format!("{}\n", token()));
 }
+
+#[tokio::test]
+async fn the_log_has_no_plain_hash_of_a_text_with_a_secret() {
+    let bench = Bench::new();
+    let definition =
+        def("fetch", &format!("curl -H 'Authorization: {}' https://example.org\n", token()));
+    bench.refused(definition.file_text()).await;
+    bench.refused(definition.file_text()).await;
+    bench.refused("{}").await;
+    // What is only likely to be one is shown to a person, who denies it.
+    let asked = def("login", "curl --password hunter2isnotgood https://example.org\n");
+    bench.approver.answers(Answer::Deny { reason: "no".into() });
+    assert!(matches!(bench.refused(asked.file_text()).await, Refusal::Denied { .. }));
+    assert!(!bench.approver.last().secrets.is_empty());
+
+    let reader = flyto_audit::Reader::open(bench.store().dir().join("events")).unwrap();
+    let records: Vec<_> = reader.records().unwrap().map(Result::unwrap).collect();
+    let text = records.iter().map(|it| it.line()).collect::<String>();
+    for definition in [&definition, &asked] {
+        let plain = flyto_evolve::Approval::now("ada", definition.hash()).sha256;
+        assert!(!text.contains(&plain.to_string()), "{text}");
+    }
+    assert!(!text.contains("text_sha256"), "{text}");
+    let refused = records.iter().filter(|it| it.event == "refused");
+    let keyed: Vec<_> = refused.map(|it| it.body["text_hmac"].as_str().unwrap()).collect();
+    assert_eq!(keyed.len(), 4);
+    assert_eq!(keyed[0], keyed[1], "equal texts have equal ones");
+    assert!(keyed[0] != keyed[2] && keyed.iter().all(|it| it.len() == 64));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let key = bench.store().dir().join("fingerprint.key").metadata().unwrap();
+        assert_eq!((key.permissions().mode() & 0o777, key.len()), (0o600, 32));
+    }
+}
