@@ -1,6 +1,6 @@
 //! Running a text that no person approved, or approved for other circumstances: examples of a proposal, and recorded calls.
 //!
-//! It runs with nothing of the user's: no network, a file system that is read-only but for a directory of its own, no
+//! It runs with nothing of the user's: no network, no files but those of the system and a directory of its own, no
 //! environment of the host but the path. Where the backend does not confine that far, nothing is run.
 
 use std::{
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{EvolvedTool, HostContext, ToolDefinition};
 
 /// How long one run may take.
-const MAX_TIME: Duration = Duration::from_secs(10);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(10);
 /// How much one run may print.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 /// How much memory all processes of one run may have: 512 MiB, with which common interpreters start.
@@ -67,11 +67,20 @@ impl<'a> Confined<'a> {
         Ok(Self { tool, dir, env, host })
     }
 
-    /// One call, of 10 seconds at most. An input that cannot be handed over is a result with
+    /// Puts a file into the directory, so that a run that looks there finds something else.
+    pub(super) fn add_file(&self) -> Result<(), String> {
+        std::fs::write(self.dir.path().join("notes.txt"), "another run\n")
+            .map_err(|err| err.to_string())
+    }
+
+    /// One call, of 10 seconds at most, and of the time that the tool has. An input that cannot be handed over is a result with
     /// [`Failure::BadInput`]; the error says why nothing was run.
     pub(super) async fn call(&self, input: &Value) -> Result<ToolResult, String> {
         let spec = match self.tool.spec(&Input::from_value(input.clone())) {
-            Ok(spec) => confine(spec, self.dir.path(), self.host),
+            Ok(spec) => {
+                let time = self.tool.definition().timeout().min(MAX_TIME);
+                confine(spec, self.dir.path(), self.host).deadline(time)
+            }
             Err(text) => return Ok(ToolResult::failed(Failure::BadInput, text)),
         };
         let ctx = CallContext::new();
@@ -87,8 +96,9 @@ impl<'a> Confined<'a> {
 
 /// Asks for everything that keeps a program from the rights of its user. A backend without it refuses.
 ///
-/// The profile is `strict`: files can be read, written only in the directory of the run; there is
-/// no network, no socket, no other process to signal. Time, output, memory, files and processes are bounded.
+/// The profile is `strict`: the programs and settings of the system can be read, such as those in `/usr` and `/etc`, and no
+/// file of the user, of the caller's directory or of `/tmp`; only the directory of the run can be written. There is
+/// no network, no socket, no other process to signal. Output, memory, files and processes are bounded.
 fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
     let places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
     let mut places = places.system_secrets();
@@ -101,7 +111,7 @@ fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
         .memory_bytes(MAX_MEMORY_BYTES)
         .file_size_bytes(MAX_FILE_BYTES)
         .processes(MAX_PROCESSES);
-    spec.isolation(isolation).limits(limits).deadline(MAX_TIME)
+    spec.isolation(isolation).limits(limits)
 }
 
 /// The path of the host, so that programs are found, and nothing else of it.

@@ -3,6 +3,7 @@
 mod apply;
 mod build;
 mod check;
+mod comparable;
 mod confined;
 mod duplicate;
 mod example;

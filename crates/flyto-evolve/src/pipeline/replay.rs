@@ -17,7 +17,12 @@ use flyto_tools::{
 };
 use serde_json::Value;
 
-use super::{Refusal, ToolBuilder, confined::Confined, recorded::delivered_without_secrets};
+use super::{
+    Refusal, ToolBuilder,
+    comparable::{met_bound, reads_outside},
+    confined::{self, Confined},
+    recorded::delivered_without_secrets,
+};
 use crate::{
     Body, CompositeTool, Delivered, RecordedCall, RecordedStep, Replay, ReplayOutcome,
     ReplayedCall, RollbackAdvice, StoreError, ToolDefinition, differences, rollback_advice,
@@ -34,7 +39,7 @@ impl ToolBuilder {
     /// Runs a version over the last `n_calls` recorded calls of its tool, and compares what it delivers with what was
     /// recorded. No tool is called and no host is reached; see [`Replay`] for what is told. An archived tool can be replayed.
     ///
-    /// It takes 60 seconds at most, and 10 for each call.
+    /// It takes 60 seconds at most, and 10 for each run of a version.
     ///
     /// # Errors
     ///
@@ -125,7 +130,7 @@ impl ToolBuilder {
     ///
     /// The order of the reasons is that of their certainty: what the record says by itself, then
     /// what the recorded version shows when it runs again. Only a call that it reproduces is
-    /// compared with the other version.
+    /// compared with the other version, and a difference that the confinement may make is none.
     async fn one(
         &self,
         call: &RecordedCall,
@@ -166,12 +171,49 @@ impl ToolBuilder {
         if recorded.hash() == other.hash() {
             return Ok(ReplayOutcome::Equal);
         }
-        let after = clean(self.run_again(other, call).await?)?.to_value();
+        let delivered = clean(self.run_again(other, call).await?)?;
+        let after = delivered.to_value();
         let differences = differences(&before, &after);
+        if !differences.is_empty()
+            && let Some(why) = self.not_comparable(other, call, &delivered).await?
+        {
+            return Err(format!(
+                "what is run delivers something else, and cannot be compared: {why}"
+            ));
+        }
         Ok(match differences.is_empty() {
             true => ReplayOutcome::Equal,
             false => ReplayOutcome::Different { differences },
         })
+    }
+
+    /// Why a difference says nothing about a definition: the replay's own bounds, something else each time, or something
+    /// that a confined run does not have.
+    async fn not_comparable(
+        &self,
+        definition: &ToolDefinition,
+        call: &RecordedCall,
+        first: &Delivered,
+    ) -> Result<Option<String>, String> {
+        let is_composite = matches!(definition.body, Body::Composite(_));
+        let most_time = if is_composite { MAX_COMPOSITE_TIME } else { confined::MAX_TIME };
+        if let Some(why) = met_bound(definition, first.failure.as_ref(), most_time) {
+            return Ok(Some(format!("{why}, a bound of the replay")));
+        }
+        if is_composite {
+            return Ok(None); // Its steps give what was recorded.
+        }
+        if let Some(why) = reads_outside(definition, first) {
+            return Ok(Some(why));
+        }
+        let confined = Confined::new(definition, &self.inner.env, &self.inner.host)?;
+        confined.add_file()?;
+        let second = Delivered::of(&confined.call(&call.input).await?);
+        let is_same = differences(&first.to_value(), &second.to_value()).is_empty();
+        Ok((!is_same).then(|| {
+            "it gives something else when it runs a second time, by time, chance or files"
+                .to_owned()
+        }))
     }
 
     /// What a definition delivers for a recorded call.

@@ -3,7 +3,9 @@
 //! A script or a command runs without network and with a file system of its own; a composite gets the recorded results of
 //! its steps, and calls no tool. Both the version that was recorded and the other one run that way. Where the recorded
 //! version does not give what was recorded, the call depends on something that cannot be had again, and nothing is said about
-//! the other version: what is told as equal or different was reproduced.
+//! the other version: what is told as equal or different was reproduced. Nor is anything said where the other version delivers
+//! something else and that may be the confinement's doing: it meets a bound of the replay, gives something else each time, or
+//! is seen to use the network, variables or files that a confined run does not have.
 
 mod difference;
 mod render;

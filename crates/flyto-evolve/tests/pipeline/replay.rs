@@ -121,6 +121,37 @@ async fn what_depends_on_something_else_is_told_as_not_reproduced() {
 }
 
 #[tokio::test]
+async fn a_difference_that_the_confinement_may_make_is_none() {
+    let bench = bench();
+    let first = def("t", "echo online\n");
+    bench.save(&first, None).await;
+    output(&bench.registry, "t").await;
+    let mut base = 1;
+    for (script, why) in [
+        ("curl -s 127.0.0.1:9 || echo offline\n", "it runs \"curl\", which may need the network"),
+        ("echo \"${DEPLOY_TOKEN:-none}\"\n", "it reads the variable \"DEPLOY_TOKEN\", which"),
+        ("echo $RANDOM$RANDOM\n", "it gives something else when it runs a second time"),
+        ("echo *\n", "it gives something else when it runs a second time"),
+        ("cat list\n", "it lacks a file, as it says itself"),
+        ("sleep 11; echo online\n", "it ran longer than 10 s, a bound of the replay"),
+    ] {
+        let saved = bench.save(&def("t", script), Some(base)).await;
+        base = saved.number;
+        let replay = bench.approver.last().replay.unwrap();
+        let ReplayOutcome::NotReproduced { why: found } = &replay.calls[0].outcome else {
+            panic!("{script}{replay}")
+        };
+        let told = format!("what is run delivers something else, and cannot be compared: {why}");
+        assert!(found.starts_with(&told), "{found}");
+        assert_eq!(replay.counts().n_not_reproduced, 1);
+    }
+    // The time that the tool has by itself is no bound of the replay.
+    let quick = def("t", "sleep 5; echo online\n").with_timeout_seconds(1);
+    bench.save(&quick, Some(base)).await;
+    assert_eq!(bench.approver.last().replay.unwrap().counts().n_different, 1);
+}
+
+#[tokio::test]
 async fn without_confinement_nothing_is_run_again() {
     let bench = Bench::recording(CallRecording::default());
     let dir = tempfile::tempdir().unwrap();
