@@ -217,9 +217,11 @@ pub(crate) struct Acknowledge {
 
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Calls are recorded where your configuration says `\"evolve\": {\"record_calls\": true}`. A script runs without network, with files
-that it can only read, and with an empty directory of its own; where nothing can confine it, it does not run. The steps of a
-composite get what was recorded. A call that the recorded version does not reproduce either says nothing, and is shown so.
+Calls are recorded where your configuration says `\"evolve\": {\"record_calls\": true}`. A script runs without network and
+without your variables, in an empty directory; it can read the system's files (/usr, /etc), and none of your directory, of your
+home directory or of /tmp. Where nothing can confine it, it does not run. The steps of a composite get what was recorded. A call that
+the recorded version does not reproduce either says nothing, and is shown so. So is one for which the other version may deliver
+something else only since it is confined.
 `flyto evolve forget NAME` removes the recorded calls of a tool.")]
 pub(crate) struct Replay {
     /// The name of the tool
