@@ -27,6 +27,13 @@ const MAX_FOUND: usize = 20;
 /// What the first two propose goes through all checks and to the approver; a refusal is a result that tells the agent what
 /// to write instead. None of them acknowledges a finding or approves anything.
 ///
+/// Where a person is asked later, the agent is told that its proposal waits. What became of it is told by these:
+///
+/// - the next `create_tool` or `update_tool` of the session tells each proposal that a person denied since, with the reason;
+///   its data has them as `denials`.
+/// - `list_tools` tells all proposals of the session that were denied after they had waited.
+/// - a tool that was approved is in `list_tools`, as soon as the host has loaded it.
+///
 /// ```
 /// # use std::sync::Arc;
 /// # use flyto_evolve::{HostContext, Store, ToolBuilder, agent_tools};

@@ -1,4 +1,10 @@
 //! The results of steps within their bound, and the whole of what is cut.
+//!
+//! A step behind another one sees the start and the end of a long text, with the host's line between them, so that neither a
+//! model nor a program takes a part for the whole. The line counts as part of the bound: a recorded step is not cut again
+//! when it is replayed.
+//!
+//! What is written is the text as the tool gave it, in a file of its own that is never overwritten.
 
 use std::{
     fs::{DirBuilder, OpenOptions},

@@ -518,18 +518,13 @@ impl Run<'_> {
             let (start, rest) = text.split_at(text.floor_char_boundary(1024));
             match (start, rest.len()) {
                 ("", _) => it.to_string(),
-                (text, 0) => format!("{it}: {text}"),
+                (_, 0) => format!("{it}: {text}"),
                 (text, n) => format!("{it}: {text} {}", omission_notice(&Omitted::new(n as u64))),
             }
         });
         let failure = result.failure.clone();
-        Attempt {
-            value: value_of(result, self.spill_dir),
-            why,
-            failure,
-            may_retry,
-            is_refused: false,
-        }
+        let value = value_of(result, self.spill_dir);
+        Attempt { value, why, failure, may_retry, is_refused: false }
     }
 
     /// Keeps a call for the record, where one is made. `call` is not evaluated otherwise.

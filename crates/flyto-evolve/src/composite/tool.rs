@@ -151,6 +151,10 @@ impl CompositeTool {
 
     /// Sets the directory for the whole of a step's result that is longer than
     /// [`MAX_STEP_BYTES`](crate::MAX_STEP_BYTES). Without one, the result says how much is missing.
+    ///
+    /// The directory is made with mode 0700 and each file with 0600, where they are not there. A tool whose own output is in
+    /// a file already gets no second one. [`ToolResult::omitted`] tells what is missing of the results that the output of the
+    /// composite refers to, all of them together; each text names its own file.
     #[must_use]
     pub fn spill_dir(mut self, dir: impl Into<SpillDir>) -> Self {
         self.spill_dir = Some(dir.into());

@@ -10,13 +10,7 @@ use flyto_security::{DefaultGuard, RulesError, SecretGuard};
 use flyto_tools::{Owner, Registry, ToolCaller};
 use serde_json::Value;
 
-use super::{
-    Refusal,
-    guard::Guard,
-    registered::Current,
-    tracked::Waiting,
-    waits::{Denial, Waits},
-};
+use super::{Refusal, guard::Guard, registered::Current, tracked::Waiting};
 use crate::{
     Approver, CallRecording, DEFAULT_QUARANTINE_AFTER, DefinitionHash, HostContext, Store,
     StoreError,
@@ -105,6 +99,27 @@ pub(super) struct Session {
     pub(super) denials: Vec<Denial>,
 }
 
+/// A proposal that began to wait for a person.
+#[derive(Debug, Clone)]
+pub(super) struct Waits {
+    /// The hash of its definition, by which the log of events names a version that was made of it.
+    pub(super) hash: DefinitionHash,
+    /// Since when: an earlier answer to the same text is none.
+    pub(super) since: flyto_audit::Timestamp,
+}
+
+/// A person's no to a proposal that waited.
+#[derive(Debug, Clone, serde::Serialize)]
+pub(crate) struct Denial {
+    /// The id of the proposal.
+    pub(crate) id: String,
+    /// Why, in the words of the person; `None` where the person gave no reason.
+    pub(crate) reason: Option<String>,
+    /// Whether the agent was told.
+    #[serde(skip)]
+    pub(super) is_told: bool,
+}
+
 /// Collects what a [`ToolBuilder`] needs; [`build`](Self::build) completes it.
 ///
 /// | setting | without it |
@@ -166,6 +181,16 @@ impl Builder {
 
     /// Sets how many proposals of the session may succeed; three times as many may be made. One that waits for a person
     /// counts as well, until it is denied: another process may approve it at any time.
+    ///
+    /// | a proposal that was | counts as a success |
+    /// | --- | --- |
+    /// | saved, or approved once | yes |
+    /// | kept for a person, who did not answer yet | yes |
+    /// | kept for a person, who approved it in any process | yes |
+    /// | kept for a person, who denied it in any process | no |
+    /// | refused by a check, or denied | no |
+    ///
+    /// Beyond the limit, proposals are refused with [`Refusal::SessionLimit`].
     /// [`DEFAULT_MAX_PER_SESSION`] otherwise.
     pub fn max_per_session(mut self, max: u32) -> Self {
         self.inner.max_per_session = max;

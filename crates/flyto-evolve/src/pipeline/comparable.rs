@@ -2,7 +2,17 @@
 //!
 //! A confined run has no network, no variables, no files of the user, and bounds of its own. A difference that may come from
 //! one of these says nothing about the version. The text is looked at as [`Facts`] look at it: by words, so something may be
-//! missed.
+//! missed, and a second run finds some of that.
+//!
+//! | what is lacking | how it is seen |
+//! | --- | --- |
+//! | time, memory, output of the tool's own | the failure of the run |
+//! | the network | programs that use it, addresses, `/dev/tcp` |
+//! | variables of the host | names behind a dollar that the text does not set; `env`, `printenv` |
+//! | files of the user | paths outside of the system's directories, conditions such as `[ -f x ]` |
+//! | the rest | what programs complain about in the output |
+//!
+//! It is asked only where the two versions differ: a version that delivers the same needs none of it.
 
 use std::{path::Path, time::Duration};
 
@@ -15,60 +25,14 @@ use crate::{Delivered, Facts, ToolDefinition};
 const SAME_VARIABLES: &[&str] = &["PATH", "LANG", "LC_ALL"];
 
 /// Programs that give the environment.
-const ENVIRONMENT_PROGRAMS: &[&str] = &["env", "printenv"];
+const ENVIRONMENT_PROGRAMS: &str = "env printenv";
 
 /// Programs that reach other hosts, or a service of this machine.
-const NETWORK_PROGRAMS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "cargo",
-    "curl",
-    "dig",
-    "dnf",
-    "docker",
-    "ftp",
-    "gcloud",
-    "gh",
-    "git",
-    "go",
-    "helm",
-    "host",
-    "kubectl",
-    "mongosh",
-    "mysql",
-    "nc",
-    "ncat",
-    "netcat",
-    "npm",
-    "npx",
-    "nslookup",
-    "ping",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "psql",
-    "redis-cli",
-    "rsync",
-    "scp",
-    "sftp",
-    "socat",
-    "ssh",
-    "telnet",
-    "terraform",
-    "uv",
-    "wget",
-    "yarn",
-];
+const NETWORK_PROGRAMS: &str = "apt apt-get aws az brew cargo curl dig dnf docker ftp gcloud gh git go helm host kubectl mongosh mysql nc \
+    ncat netcat npm npx nslookup ping pip pip3 pnpm podman psql redis-cli rsync scp sftp socat ssh telnet terraform uv wget yarn";
 
 /// Directories whose files a confined run has as the host has them.
-const SAME_DIRS: &[&str] = &[
-    "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc", "sbin",
-    "sys", "usr",
-];
+const SAME_DIRS: &str = "bin dev etc gnu lib lib32 lib64 libx32 nix opt proc sbin sys usr";
 
 /// What programs say of something that a confined run lacks, and what that is.
 const COMPLAINTS: &[(&str, &str)] = &[
@@ -102,10 +66,10 @@ pub(super) fn met_bound(
 pub(super) fn reads_outside(def: &ToolDefinition, delivered: &Delivered) -> Option<String> {
     let text = def.body.text()?;
     let facts = Facts::of(def);
-    let is_used = |names: &'static [&'static str]| {
+    let is_used = |names: &str| {
         facts.commands.iter().find(|it| {
             let name = it.rsplit('/').next().unwrap_or(it);
-            names.contains(&name)
+            names.split(' ').any(|it| it == name)
         })
     };
     if let Some(program) = is_used(NETWORK_PROGRAMS) {
@@ -148,7 +112,9 @@ fn is_outside(word: &str) -> bool {
         return false;
     };
     // The pattern of a program, such as `/total/` of awk, begins so too.
-    !first.is_empty() && !SAME_DIRS.contains(&first) && Path::new("/").join(first).exists()
+    !first.is_empty()
+        && !SAME_DIRS.split(' ').any(|it| it == first)
+        && Path::new("/").join(first).exists()
 }
 
 /// Whether a condition asks for a file.
@@ -198,8 +164,8 @@ mod tests {
 
     #[test]
     fn what_a_program_says_that_it_lacks_is_told() {
-        let mut delivered = Delivered::default();
-        delivered.text = "cat: list: No such file or directory\n".into();
+        let text = "cat: list: No such file or directory\n".to_owned();
+        let delivered = Delivered { text, ..Delivered::default() };
         let def = ToolDefinition::script("t", "T.", "cat list");
         assert!(reads_outside(&def, &delivered).is_some_and(|it| it.contains("lacks a file")));
     }

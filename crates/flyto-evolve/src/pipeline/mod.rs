@@ -25,5 +25,5 @@ pub use proposal::{Applied, Proposal, ProposalSource};
 pub use refusal::{Refusal, Stage};
 pub use registered::{Found, LoadReport};
 
+pub(crate) use build::Denial;
 pub(crate) use tracked::Tracked;
-pub(crate) use waits::Denial;

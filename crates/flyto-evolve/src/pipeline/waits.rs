@@ -1,32 +1,23 @@
 //! Proposals of a session that wait for a person, who may answer in another process.
 //!
 //! A proposal that waits has a place among the tools that the session may make. It keeps the place when a person approves it, and
-//! gives it back when a person denies it. The answer is in the log of events, which all processes share.
+//! gives it back when a person denies it. The answer is in the log of events, which all processes share:
+//!
+//! | event | what it says of a proposal that waits |
+//! | --- | --- |
+//! | `denied` with its id | a person denied it: the place is free, and the agent is told the reason |
+//! | `registered` with its hash | a person approved it: it is one of the tools that the session made |
+//! | none | it waits, or what a person made of it is not known: it keeps its place |
+//!
+//! Only events since it began to wait count, since the same text may have been denied before.
 
 use flyto_audit::{AuditError, Filter, Reader, Record, Timestamp};
-use serde::Serialize;
 
-use super::{Proposal, ToolBuilder, build::Session};
+use super::{
+    Proposal, ToolBuilder,
+    build::{Denial, Session, Waits},
+};
 use crate::{DefinitionHash, Store, StoreError};
-
-/// A proposal that began to wait.
-#[derive(Debug, Clone)]
-pub(super) struct Waits {
-    hash: DefinitionHash,
-    since: Timestamp,
-}
-
-/// A person's no to a proposal that waited.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Denial {
-    /// The id of the proposal.
-    pub(crate) id: String,
-    /// Why, in the words of the person.
-    pub(crate) reason: Option<String>,
-    /// Whether the agent was told.
-    #[serde(skip)]
-    is_told: bool,
-}
 
 impl Session {
     /// How many of the tools that it may make are taken.
@@ -34,6 +25,7 @@ impl Session {
         self.n_applied.saturating_add(self.n_waiting())
     }
 
+    /// How many of these wait for a person.
     pub(super) fn n_waiting(&self) -> u32 {
         u32::try_from(self.waits.len()).unwrap_or(u32::MAX)
     }

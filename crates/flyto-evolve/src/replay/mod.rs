@@ -97,7 +97,14 @@ pub enum ReplayOutcome {
         /// Where, at most [`MAX_DIFFERENCES`] places.
         differences: Vec<Difference>,
     },
-    /// Nothing can be said about the other version.
+    /// Nothing can be said about the other version:
+    ///
+    /// - the record is not whole, or the recorded call did not run to its end;
+    /// - the recorded version gives something else when it runs again;
+    /// - the other version differs, and met a bound of the replay: 10 s, 1 MiB of output, 512 MiB of memory;
+    /// - it differs, and gives something else each time that it runs;
+    /// - it differs, and is seen to use the network, variables of the host or files that a confined run does not have;
+    /// - nothing confines a program on this machine.
     NotReproduced {
         /// What could not be had again, in one sentence.
         why: String,
