@@ -217,6 +217,7 @@ impl CreateTool {
     }
 }
 
+/// The metadata of a tool that changes what tools there are.
 fn changing() -> Metadata {
     let mut res = Metadata::new();
     res.permission_class = PermissionClass::GENERIC;
@@ -226,6 +227,7 @@ fn changing() -> Metadata {
     res
 }
 
+/// The metadata of a tool that only tells.
 fn reading() -> Metadata {
     let mut res = Metadata::new();
     res.permission_class = PermissionClass::READONLY;
@@ -234,6 +236,8 @@ fn reading() -> Metadata {
     res
 }
 
+/// Has a proposal go through the pipeline, and tells a model what came of it. A refusal is a failed result, with what to write
+/// instead.
 async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
     let res = match builder.apply(proposal).await {
         Ok(Applied::Saved(version)) => {
@@ -290,6 +294,11 @@ fn refused(refusal: &Refusal) -> ToolResult {
         .with_data(json!({"status": "refused", "stage": stage, "why": why, "advice": advice}))
 }
 
+/// Tells of all tools, or of one with its text and its versions.
+///
+/// # Errors
+///
+/// [`ToolError`] where the store cannot be read.
 async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, ToolError> {
     let Some(name) = input.name else {
         let tools = builder.tools();

@@ -126,6 +126,11 @@ pub fn export_skill(version: &Version, into: impl AsRef<Path>) -> Result<PathBuf
     written.map(|()| dir)
 }
 
+/// Writes the files of a skill into a directory that is there and empty.
+///
+/// # Errors
+///
+/// [`SkillError`] with the file that cannot be written.
 fn write(version: &Version, name: &str, dir: &Path) -> Result<(), SkillError> {
     let disk = Disk::new(dir);
     let told = |path: &str, res: io::Result<()>| {
@@ -160,6 +165,7 @@ fn script_of(def: &ToolDefinition) -> Option<String> {
     }
 }
 
+/// The text of `SKILL.md`, whose description has at most [`MAX_DESCRIPTION_CHARS`] characters.
 fn skill_text(version: &Version, name: &str) -> String {
     let def = &version.definition;
     let description: String = def.description.chars().take(MAX_DESCRIPTION_CHARS).collect();

@@ -66,6 +66,7 @@ pub struct ToolBuilder {
     pub(super) inner: Arc<Inner>,
 }
 
+/// What the clones of a [`ToolBuilder`] share.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) store: Store,
@@ -271,6 +272,7 @@ impl ToolBuilder {
         &self.inner.store
     }
 
+    /// What this session has proposed and saved. The lock is held for no work that waits.
     pub(super) fn session(&self) -> MutexGuard<'_, Session> {
         self.inner.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -132,6 +132,11 @@ fn confined_env(host: &HostContext, dir: &Path) -> Environment {
 struct ScratchDir(PathBuf);
 
 impl ScratchDir {
+    /// Makes one of mode 0700 that no other process has.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random numbers, or the directory cannot be made.
     fn new() -> std::io::Result<Self> {
         let mut bytes = [0_u8; 8];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
@@ -147,6 +152,7 @@ impl ScratchDir {
         Ok(Self(path))
     }
 
+    /// Where it is, from the root on and without links.
     fn path(&self) -> &Path {
         &self.0
     }

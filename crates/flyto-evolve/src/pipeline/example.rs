@@ -40,6 +40,7 @@ pub(super) async fn run(def: &ToolDefinition, env: &ExecEnv, host: &HostContext)
     ExampleReport::Ran { outcomes }
 }
 
+/// Compares what an example promises with what came of it. A line end at the end of the output makes no difference.
 fn judged(example: &Example, result: &ToolResult) -> ExampleOutcome {
     let output = result.output.as_str();
     let same = |a: &str, b: &str| a.trim_end_matches('\n') == b.trim_end_matches('\n');

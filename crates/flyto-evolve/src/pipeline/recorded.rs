@@ -22,6 +22,7 @@ const MAX_DEPTH: usize = 64;
 const REDACTED: &str = "[redacted]";
 
 impl Delivered {
+    /// What a caller gets of a result: without how it was run.
     pub(crate) fn of(result: &ToolResult) -> Self {
         let (text, data, failure) =
             (result.output.clone(), result.data.clone(), result.failure.clone());

@@ -235,6 +235,11 @@ impl ToolBuilder {
         Catalog::new(self.inner.registry.snapshot())
     }
 
+    /// Offers a version in place of what has its name. The tools of its steps are those that are registered now.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] where the version cannot be run here, or another owner has the name.
     pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
         let hash = version.hash();
         let tool = Current { hash, tool: self.tool_of(version, hash, &self.catalog())? };
@@ -363,6 +368,11 @@ impl ToolBuilder {
         Ok(version)
     }
 
+    /// Looks for secrets in a version that was approved before: the rules may know more by now.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Secret`] where there is one that no person may let pass.
     async fn scan_again(&self, definition: &ToolDefinition) -> Result<(), Refusal> {
         let findings = self.scan(definition, Vec::new()).await?;
         match findings.iter().any(|it| it.found.tier >= Tier::Block) {
@@ -486,6 +496,7 @@ fn checked(tool: impl Tool) -> Arc<dyn Tool> {
     Arc::new(Validated::lazy(tool))
 }
 
+/// An error with its causes on one line, as events record it.
 fn chain(err: &dyn std::error::Error) -> String {
     flyto_program::chain(err)
 }

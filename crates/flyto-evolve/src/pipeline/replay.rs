@@ -81,6 +81,11 @@ impl ToolBuilder {
         Ok(Some(RollbackAdvice { tool, from, to, usage_from, usage_to, replay }))
     }
 
+    /// Runs a definition over the newest recorded calls, at most `n_calls` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] where no call was recorded, or the store cannot be read.
     async fn replayed(
         &self,
         definition: &ToolDefinition,
@@ -250,6 +255,7 @@ struct Recorded {
     inner: Mutex<Answers>,
 }
 
+/// The recorded results of steps, and the first call that none of them answers.
 #[derive(Debug)]
 struct Answers {
     /// What was recorded, each entry with whether it was given out.
@@ -281,11 +287,13 @@ impl Missing {
 }
 
 impl Recorded {
+    /// Answers from these steps, each once.
     fn new(steps: &[RecordedStep]) -> Self {
         let steps = steps.iter().map(|it| (it.clone(), false)).collect();
         Self { inner: Mutex::new(Answers { steps, missing: None }) }
     }
 
+    /// The first call for which nothing was recorded; `None` where each was answered.
     fn missing(&self) -> Option<Missing> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).missing.clone()
     }

@@ -75,6 +75,7 @@ pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     res
 }
 
+/// Adds what differs between two values to `res`; `None` is a value that is not there. `depth` is that of `at`.
 fn compare(
     before: Option<&Value>,
     after: Option<&Value>,
@@ -131,6 +132,7 @@ fn is_text(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n') || text.len() > MAX_SHOWN_BYTES
 }
 
+/// Two texts as a unified diff; of texts beyond [`MAX_TEXT_BYTES`] how long they are.
 fn unified(old: &str, new: &str) -> String {
     if old.len().max(new.len()) > MAX_TEXT_BYTES {
         return format!("a text of {} bytes became one of {} bytes\n", old.len(), new.len());

@@ -81,6 +81,7 @@ struct Word<'a> {
 }
 
 impl<'a> Look<'a> {
+    /// A look from the begin of a script, where no block is open.
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -92,10 +93,12 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// What was not looked at yet.
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
+    /// The character that comes next; `None` at the end of the script.
     fn next(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -114,10 +117,12 @@ impl<'a> Look<'a> {
         is_next
     }
 
+    /// Steps over blanks and over line ends behind a backslash, which bash takes out.
     fn blanks(&mut self) {
         while self.eat(" ") || self.eat("\t") || self.eat("\\\n") {}
     }
 
+    /// Steps over the rest of the line.
     fn comment(&mut self) {
         self.at += self.rest().find('\n').unwrap_or(self.rest().len());
     }
@@ -155,11 +160,13 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// Begins a block that ends with the word `end`. `names` are set in its body, as the head of a loop sets them.
     fn open(&mut self, end: &'static str, names: Vec<&'a str>) {
         self.blocks.push(Block { end, names, body: None });
         (self.is_conditional, self.is_clean) = (false, false);
     }
 
+    /// Ends the block that was opened last; `None` where that ends with another word, so that the script is not understood.
     fn close(&mut self, end: &str) -> Option<()> {
         let block = self.blocks.pop().filter(|it| it.end == end)?;
         if let Some(body) = block.body {

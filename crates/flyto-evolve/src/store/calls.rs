@@ -16,6 +16,7 @@ pub const MAX_RECORDED_CALLS: usize = 100;
 /// The largest record of one call, in bytes as JSON: 1 MiB.
 pub const MAX_RECORDED_BYTES: usize = 1024 * 1024;
 
+/// The directory of recorded calls, within the store.
 const CALLS: &str = "calls";
 
 /// How much of calls is recorded.

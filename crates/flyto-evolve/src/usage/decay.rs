@@ -21,6 +21,7 @@ pub struct DecayPolicy {
     pub archive_after: Duration,
 }
 
+/// A day, without leap seconds.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Default for DecayPolicy {
@@ -30,7 +31,19 @@ impl Default for DecayPolicy {
 }
 
 impl DecayPolicy {
-    /// With other times. A tool is never archived before it is stale.
+    /// With other times. A tool is never archived before it is stale, so that the second time is at least the first one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use flyto_evolve::DecayPolicy;
+    ///
+    /// const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    /// let policy = DecayPolicy::new(60 * DAY, 14 * DAY);
+    /// assert_eq!(policy.archive_after, 60 * DAY);
+    /// // Unless it is set: told after 30 days, archived after 90.
+    /// assert_eq!(DecayPolicy::default(), DecayPolicy::new(30 * DAY, 90 * DAY));
+    /// ```
     #[must_use]
     pub fn new(stale_after: Duration, archive_after: Duration) -> Self {
         Self { stale_after, archive_after: archive_after.max(stale_after) }

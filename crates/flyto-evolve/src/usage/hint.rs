@@ -55,6 +55,7 @@ pub struct CallHints {
     seen: BTreeMap<(String, String), Seen>,
 }
 
+/// What was seen of calls that are alike.
 #[derive(Debug, Default)]
 struct Seen {
     n_calls: usize,
