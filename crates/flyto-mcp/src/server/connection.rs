@@ -177,7 +177,7 @@ async fn take_lines(
     // A task runs a call, and then waits with its answer.
     let most_tasks = peer.server.options.max_calls.saturating_add(MAX_ANSWERS_WAITING);
     loop {
-        // Its end wakes nobody: a task that has ended is taken out with the next line.
+        // The end of a call does not wake this task: one that has ended is taken out with the next line.
         while calls.try_join_next().is_some() {}
         let line = tokio::select! {
             biased;

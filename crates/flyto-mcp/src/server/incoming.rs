@@ -15,7 +15,7 @@ use super::line::{Line, Lines};
 #[cfg(unix)]
 use super::no_wait::{self, NoWait};
 
-/// Lines that a thread has read and nobody has taken yet, at most. A client that floods waits at its pipe.
+/// Lines that a thread has read and the connection has not taken yet, at most. A client that floods waits at its pipe.
 const MAX_LINES_AHEAD: usize = 4;
 
 /// The lines of a client.
@@ -23,7 +23,7 @@ const MAX_LINES_AHEAD: usize = 4;
 pub(crate) enum Incoming {
     /// A thread waits for the stream, for as long as the process lives.
     Thread(mpsc::Receiver<io::Result<Line>>),
-    /// Whoever takes the lines reads them.
+    /// The task of the connection reads them as it takes them.
     #[cfg(unix)]
     Polled(AsyncFd<Lines<NoWait>>),
 }

@@ -59,7 +59,7 @@ fn pipes_are_read_and_written() {
     let (answers, stdout) = std::io::pipe().unwrap();
     let shared = stdin.try_clone().unwrap();
     check_streams(stdin, stdout, requests, answers);
-    // Whoever shares the pipe still waits for it.
+    // A process that shares the pipe still waits for it.
     assert!(!fcntl_getfl(&shared).unwrap().contains(OFlags::NONBLOCK));
 }
 
