@@ -71,6 +71,8 @@ pub struct HostBuilder {
     pub(crate) config: Config,
     pub(crate) output_dir: Option<PathBuf>,
     pub(crate) stages: Stages,
+    /// What looks for secrets in texts for others.
+    pub(crate) guard: Arc<dyn SecretGuard>,
     pub(crate) caller: Caller,
     pub(crate) starts_servers: bool,
 }
@@ -93,12 +95,12 @@ impl Host {
                 None => Ok(it),
             })
             .and_then(|it| it.push(Execute))
-            .and_then(|it| it.push(Guard::new(guard, config.output_guard)))
+            .and_then(|it| it.push(Guard::new(Arc::clone(&guard), config.output_guard)))
             .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
             .expect("their names differ");
         let caller = Caller::default();
         let starts_servers = false;
-        HostBuilder { env, surroundings, config, output_dir, stages, caller, starts_servers }
+        HostBuilder { env, surroundings, config, output_dir, stages, guard, caller, starts_servers }
     }
 }
 
@@ -189,13 +191,14 @@ impl HostBuilder {
         Ok(self)
     }
 
-    /// Has this guard look for secrets in place of a [`HostGuard`]: in the stages `output guard` and `audit`, where they are
-    /// in the list by then. They become those of the configuration, so a stage of the program's own comes after this.
+    /// Has this guard look for secrets in place of a [`HostGuard`]: in questions about calls, and in the stages `output guard`
+    /// and `audit`, where they are in the list by then. They become those of the configuration, so a stage of the program's own comes after this.
     #[must_use]
-    pub fn secret_guard(self, guard: impl SecretGuard + 'static) -> Self {
+    pub fn secret_guard(mut self, guard: impl SecretGuard + 'static) -> Self {
         let guard: Arc<dyn SecretGuard> = Arc::new(guard);
         let stage = Guard::new(Arc::clone(&guard), self.config.output_guard);
-        let audit = audit(&self.surroundings, &self.config, guard);
+        let audit = audit(&self.surroundings, &self.config, Arc::clone(&guard));
+        self.guard = guard;
         let res = self.with(|stages| stages.replace(names::OUTPUT_GUARD, stage));
         match audit {
             Some(audit) => res.with(|stages| stages.replace(names::AUDIT, audit)),

@@ -30,6 +30,7 @@ use crate::{
     plugin_rules,
     prepared::{HostState, Prepared},
     report::{ExecFileState, LoadReport},
+    secrets::Secrets,
     servers::{self, DeclaredServer},
     sources::{Sources, checked},
     spill,
@@ -103,8 +104,16 @@ impl Host {
     }
 
     pub(crate) fn load(builder: HostBuilder) -> Self {
-        let HostBuilder { env, surroundings, config, output_dir, stages, caller, starts_servers } =
-            builder;
+        let HostBuilder {
+            env,
+            surroundings,
+            config,
+            output_dir,
+            stages,
+            guard,
+            caller,
+            starts_servers,
+        } = builder;
         let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
         let env = env.with_ready(config.plugins.ready);
@@ -141,6 +150,7 @@ impl Host {
             shared: Arc::new(HostState {
                 registry,
                 stages,
+                secrets: Secrets::new(guard),
                 gate,
                 plugin_ctx,
                 exec_vars,

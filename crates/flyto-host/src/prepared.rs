@@ -7,6 +7,7 @@ use std::{
 
 use flyto_execenv::{Class, Environment};
 use flyto_plugin::{Grant, PluginContext, PluginRule, PluginTool, Variable};
+use flyto_security::ScanError;
 use flyto_tools::{
     CallContext, CallId, Checked, Entry, Failure, Input, Preview, Problem, ProblemKind, Registry,
     Tool, ToolError, ToolId, ToolResult, Validated, Violations,
@@ -18,6 +19,7 @@ use crate::{
     grants::MissingGrants,
     native,
     permission::{Caller, Decision, Gate},
+    secrets::Secrets,
     server_rules::RuledTool,
     stages::{self, Call, CallReport, Checkpoint, StageResult, Stages, names},
 };
@@ -28,6 +30,8 @@ pub(crate) struct HostState {
     /// For what is looked up while a call runs.
     pub(crate) registry: Arc<Registry>,
     pub(crate) stages: Stages,
+    /// What looks for secrets in questions about calls.
+    pub(crate) secrets: Secrets,
     /// Which calls may run.
     pub(crate) gate: Gate,
     /// What the tools of plugins get.
@@ -236,6 +240,36 @@ impl Prepared {
     #[must_use]
     pub fn caller(&self) -> Caller {
         self.caller
+    }
+
+    /// A text about this call as a question about it shows it: each secret that the host's guard is sure of is replaced by
+    /// what it was, such as `[redacted: github-token, 40 characters]`. What only may be a secret stays, and so does one with a
+    /// character that a shell obeys: a question hides nothing that may run.
+    ///
+    /// ```
+    /// # use std::path::Path;
+    /// use flyto_execenv::{ExecEnv, local::Local};
+    /// use flyto_host::{Config, Host, Surroundings};
+    /// use flyto_tools::Input;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut config = Config::default();
+    /// # config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+    /// let call = host.prepare("echo_input", Input::parse(r#"{"text": "a"}"#)?)?;
+    /// let key = ["AKIA", "QYLPMN5HHHFPZAM2"].concat();
+    /// assert_eq!(
+    ///     call.for_question(&format!("runs: echo {key}"))?,
+    ///     "runs: echo [redacted: aws-access-key-id, 20 characters]"
+    /// );
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The text could not be scanned as a whole, and is not to be shown.
+    pub fn for_question(&self, text: &str) -> Result<String, ScanError> {
+        self.shared.secrets.for_question(text)
     }
 
     /// What the rules say of the call, with the reasons. Decided once: what is shown is what the stage `permission`

@@ -160,6 +160,15 @@ impl Secrets {
         }
     }
 
+    /// A text for the one who decides about a call, without the secrets that are sure. One in which a shell would read more
+    /// than a word stays, and so does what only may be a secret: neither may hide what runs.
+    pub(crate) fn for_question(&self, text: &str) -> Result<String, ScanError> {
+        let mut found = self.scan("question", text.as_bytes())?;
+        let is_word = |it: &str| !it.contains(|it| "$`;&|<>(){}\"'*?!#".contains(it));
+        found.retain(|it| it.tier >= Tier::Block && text.get(it.span.clone()).is_some_and(is_word));
+        Ok(if found.is_empty() { text.to_owned() } else { redact(text, &found) })
+    }
+
     /// Looks at each text of what came of a tool, and replaces what was found where `redacts` says so.
     pub(crate) fn look(&self, outcome: Outcome, redacts: bool) -> Result<Looked, ScanError> {
         match outcome {

@@ -31,7 +31,6 @@ use super::{
     params::{Params, Terms},
     peer::{Outcome, Peer, Session},
     plan_text::{Plan, plan},
-    seal::digest,
 };
 
 /// Rules that the user of one client approved for its session, at most. What is approved beyond them holds once.
@@ -249,7 +248,7 @@ impl Asker {
             return Err(refusal("this client cannot ask its user (no elicitation)").into());
         }
         let rules = if held.is_some() { question.rules.as_slice() } else { &[] };
-        let Plan { text, session_rules } = match plan(question.call, &reasons.lines, rules) {
+        let Plan { text, session_rules, whole } = match plan(question.call, &reasons.lines, rules) {
             Ok(plan) => plan,
             // An answer about what was not read would be none.
             Err(why) => return Err(refusal(&why).into()),
@@ -260,7 +259,7 @@ impl Asker {
             "message": text,
             "requestedSchema": choices(!rules.is_empty()),
         });
-        let digest = digest(&params.to_string());
+        let digest = self.server.sealer.digest_of_question(&params.to_string(), &whole);
         if self.terms.revision.is_modern() {
             if is_nested {
                 // The call around it has begun, and cannot begin anew.

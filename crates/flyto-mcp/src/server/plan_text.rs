@@ -3,6 +3,9 @@
 //! The text is what an answer is bound to: its digest is in the state that a client of the new era sends back. So the
 //! same plan has the same text, without a time and without the id of the call.
 //!
+//! A secret that the host's guard is sure of is not shown, see [`Prepared::for_question`](flyto_host::Prepared::for_question); the
+//! answer is bound to it all the same.
+//!
 //! What runs and the input are shown whole. One of more than 16 KiB stands at the end, behind the reasons. A call whose text would have
 //! more than 256 KiB is not asked about, for no answer would be about what was read. Of other facts, 2,000 bytes are shown, and
 //! 20 of a kind. What is beyond that is counted.
@@ -31,18 +34,29 @@ pub(crate) struct Plan<'a> {
     pub(crate) text: String,
     /// The rules that the text names as those for the session: all of them, or none where they are too many or too long.
     pub(crate) session_rules: &'a [String],
+    /// The values of the text as they are, with the secrets that it does not show.
+    pub(crate) whole: String,
 }
 
 /// The plan of a call that is asked about for these reasons. `rules` can be held for the session.
 ///
 /// # Errors
 ///
-/// In words: what runs, or the input, is longer than a question shows, alone or with the rest.
+/// In words: what runs, or the input, is longer than a question shows, alone or with the rest; or a value could not be
+/// searched for secrets.
 pub(crate) fn plan<'a>(
     call: &Call,
     reasons: &[String],
     rules: &'a [String],
 ) -> Result<Plan<'a>, String> {
+    let mut all = String::new();
+    // Clients keep the texts of questions, and send them on.
+    let mut hide = |value: &str| {
+        all.push_str(value);
+        all.push('\n');
+        let prepared = call.prepared();
+        prepared.for_question(value).map_err(|err| format!("its plan cannot be shown: {err}"))
+    };
     let mut text = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
     let _ = write!(text, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
     let mut end = String::new();
@@ -53,10 +67,10 @@ pub(crate) fn plan<'a>(
     if let Some(preview) = &call.prepared().outline().preview {
         if let Some(words) = &preview.command_line {
             let words: Vec<_> = words.iter().map(|it| word(it)).collect();
-            fact("runs", &whole("the command line", &words.join(" "))?);
+            fact("runs", &whole("the command line", &hide(&words.join(" "))?)?);
         }
         if let Some(dir) = &preview.working_dir {
-            fact("in", &shown(dir));
+            fact("in", &shown(&hide(dir)?));
         }
         for used in preview.paths.iter().take(MAX_ITEMS) {
             let access = match used.access {
@@ -64,10 +78,10 @@ pub(crate) fn plan<'a>(
                 Access::Write => "writes",
                 _ => "touches",
             };
-            fact(access, &shown(&used.path));
+            fact(access, &shown(&hide(&used.path)?));
         }
         for url in preview.urls.iter().take(MAX_ITEMS) {
-            fact("reaches", &shown(url));
+            fact("reaches", &shown(&hide(url)?));
         }
         let n_more = preview.paths.len().saturating_sub(MAX_ITEMS)
             + preview.urls.len().saturating_sub(MAX_ITEMS);
@@ -75,9 +89,9 @@ pub(crate) fn plan<'a>(
             fact("and", &format!("{n_more} further paths and addresses"));
         }
     }
-    fact("input", &whole("the input", &canonical(call.input().as_str()))?);
+    fact("input", &whole("the input", &hide(&canonical(call.input().as_str()))?)?);
     for line in reasons.iter().take(MAX_ITEMS) {
-        fact("because", &shown(line));
+        fact("because", &shown(&hide(line)?));
     }
     if reasons.len() > MAX_ITEMS {
         fact("and", &format!("{} further reasons", reasons.len() - MAX_ITEMS));
@@ -86,14 +100,14 @@ pub(crate) fn plan<'a>(
     let session_rules: &[String] =
         if rules.len() <= MAX_ITEMS && rules.iter().all(is_whole) { rules } else { &[] };
     for rule in session_rules {
-        fact("rule for this session", &shown(rule));
+        fact("rule for this session", &shown(&hide(rule)?));
     }
     text.push_str(&end);
     match text.len() {
         n if n > MAX_TEXT_BYTES => Err(format!(
             "a question about it would have {n} bytes, and one has {MAX_TEXT_BYTES} at most"
         )),
-        _ => Ok(Plan { text, session_rules }),
+        _ => Ok(Plan { text, session_rules, whole: all }),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct State {
     tool: String,
     /// The digest of the [canonical] arguments.
     arguments: String,
-    /// Of the text that the client was to show.
+    /// Of what the client was asked, see [`Sealer::digest_of_question`].
     pub(crate) question: String,
     /// Of the questions before, with what was answered.
     pub(crate) answers: Vec<(String, Value)>,
@@ -121,6 +121,17 @@ impl Sealer {
         }
         open.insert(nonce, now);
         Ok(format!("{payload}.{tag}"))
+    }
+
+    /// What an answer to a question is bound to: what the client was asked, and the values that the text does not show.
+    /// Keyed, so that the digest of a secret tells nothing of it.
+    pub(crate) fn digest_of_question(&self, asked: &str, whole: &str) -> String {
+        let mut mac = self.mac("question");
+        for text in [asked, whole] {
+            mac.update(&(text.len() as u64).to_le_bytes());
+            mac.update(text.as_bytes());
+        }
+        BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
     }
 
     /// Opens a state once, for the call that it was made for.

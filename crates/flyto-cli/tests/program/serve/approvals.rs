@@ -357,6 +357,49 @@ fn an_answer_does_not_hold_for_another_plan() {
 }
 
 #[test]
+fn a_question_shows_no_token_and_its_answer_is_bound_to_the_token() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let other = ["ghp_", "26C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let hidden = "[redacted: github-token, 40 characters]";
+    let manifest = |token: &str| {
+        let tool =
+            json!({"name": "t", "description": "d", "command": "sh", "args": ["t.sh", token]});
+        json!({"name": "p", "tools": [tool]}).to_string()
+    };
+    place.write("plugins/p/plugin.json", &manifest(&token));
+    let arguments = json!({"key": token, "then": format!("$({token})")});
+    let is_hidden = |message: &str| {
+        assert!(message.contains(&format!("\nruns: sh t.sh {hidden}\n")), "{message}");
+        assert!(message.contains(&format!("{{\"key\":\"{hidden}\"")), "{message}");
+    };
+    let mut client = Client::legacy(&place, &[], &asks());
+    client.request("tools/call", call(&arguments));
+    let question = client.receive();
+    is_hidden(question["params"]["message"].as_str().unwrap());
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(ONCE)}));
+    assert_eq!(text(&client.receive()["result"]), "done\n");
+
+    let mut client = Client::modern(&place, &[], &asks());
+    client.request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    assert_eq!(client.receive()["method"], "notifications/subscriptions/acknowledged");
+    let question = client.result("tools/call", call(&arguments));
+    let request = &question["inputRequests"]["approval"];
+    is_hidden(request["params"]["message"].as_str().unwrap());
+    place.write("plugins/p/plugin.json", &manifest(&other));
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    let again = client.result(
+        "tools/call",
+        json!({
+            "name": "p__t", "arguments": arguments, "requestState": question["requestState"],
+            "inputResponses": {"approval": accept(ONCE)},
+        }),
+    );
+    assert_eq!(&again["inputRequests"]["approval"], request, "the same text, and another plan");
+    assert_eq!(n_runs(&place), 1);
+}
+
+#[test]
 fn a_cancelled_call_takes_its_question_back() {
     let place = Place::with_tools(&[("t", COUNTED, "")]);
     let mut client = Client::legacy(&place, &[], &asks());
