@@ -3,7 +3,10 @@
 //! First come the [checks](super::check), then a person is asked, and what the person approved is saved and registered. A
 //! refusal at any step leaves nothing behind but a record of it.
 
+use std::{borrow::Cow, collections::BTreeSet};
+
 use flyto_security::Tier;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{
@@ -11,7 +14,10 @@ use super::{
     check::{Checked, conflict, told_hash},
     duplicate, names,
 };
-use crate::{Answer, Approval, Change, NewVersion, Pending, Replay, Review, Store, review::ask};
+use crate::{
+    Answer, Approval, Change, NewVersion, Pending, Replay, Review, Store,
+    definition::file_name_fault, review::ask,
+};
 
 /// A session may propose so many times as often as it may have tools.
 const PROPOSALS_PER_TOOL: u32 = 3;
@@ -32,7 +38,7 @@ impl ToolBuilder {
         self.learn_answers().await;
         let has_place = self.count_proposal(&proposal)?;
         let waited = proposal.waits_as.clone().filter(|_| has_place);
-        let text = proposal.text.clone();
+        let (text, by) = (proposal.text.clone(), proposal.by.clone());
         let res = self.decide(proposal).await;
         match &res {
             Ok(Applied::Saved(_) | Applied::Once { .. }) => match waited {
@@ -41,12 +47,19 @@ impl ToolBuilder {
             },
             Ok(Applied::Staged { .. }) => {} // It has its place since it waits.
             Err(refusal) => {
-                // Neither the text nor its name: before the scan, either may hold a secret. A plain hash would let a
-                // reader of the log try out short ones.
+                // Not the text, which may hold a secret. A plain hash would let a reader of the log try out short ones.
                 let stage = refusal.stage();
+                let tool = self.redacted_text(&name_in(&text)).await.unwrap_or_default();
+                let tool = (!tool.is_empty()).then_some(tool);
+                let rules: BTreeSet<String> = match refusal {
+                    Refusal::Secret { findings } => {
+                        findings.iter().map(|it| it.found.rule.clone()).collect()
+                    }
+                    _ => BTreeSet::new(),
+                };
                 let body = move |store: &Store| {
                     let text_hmac = store.keyed_hash("refused", text.as_bytes()).ok();
-                    json!({"stage": stage, "text_hmac": text_hmac})
+                    json!({"stage": stage, "tool": tool, "by": by, "rules": rules, "text_hmac": text_hmac})
                 };
                 self.record_with("refused", body).await;
             }
@@ -56,6 +69,27 @@ impl ToolBuilder {
 
     /// Goes through all checks but the person's, and gives what a person would be shown. Nothing is kept but a record in the
     /// log of events, and the session's counts stay. Examples are run as for a proposal.
+    ///
+    /// ```
+    /// # use flyto_evolve::{HostContext, Proposal, Refusal, Store, ToolBuilder, ToolDefinition};
+    /// # use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// # use flyto_tools::Registry;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// # let host = HostContext::new(Environment::ambient(), "/tmp");
+    /// # let registry = std::sync::Arc::new(Registry::new());
+    /// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, registry.clone()).build();
+    /// let shown = ToolDefinition::script("now", "The time.", "date\n");
+    /// let review = builder.dry_run(&Proposal::of(&shown, "session-1")).await?;
+    /// assert_eq!((review.name.as_str(), review.to), ("now", 1));
+    ///
+    /// let torn = ToolDefinition::script("now", "The time.", "if true; then date\n");
+    /// let refusal = builder.dry_run(&Proposal::of(&torn, "session-1")).await.unwrap_err();
+    /// assert!(matches!(refusal, Refusal::Syntax { .. }));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -130,7 +164,7 @@ impl ToolBuilder {
                 Answer::Deny { reason } => {
                     let kept = self.redacted_text(&reason).await.unwrap_or_default();
                     let mut body =
-                        json!({"tool": name, "sha256": told, "by": decision.by, "reason": kept});
+                        json!({"tool": name, "sha256": told, "by": decision.by, "reason": &kept});
                     if let Some(id) = &proposal.waits_as {
                         body["id"] = json!(id);
                     }
@@ -139,7 +173,8 @@ impl ToolBuilder {
                     if !self.session().has_place(&proposal) {
                         *self.session().denied.entry(hash).or_default() += 1;
                     }
-                    return Err(Refusal::Denied { reason });
+                    // An agent reads it, and the log keeps it.
+                    return Err(Refusal::Denied { reason: kept });
                 }
                 Answer::Later => return self.stage(&proposal, checked).await,
             }
@@ -245,4 +280,16 @@ impl ToolBuilder {
         }
         Ok(Applied::Staged { id })
     }
+}
+
+/// The name in a proposed text; empty where there is none, or none that may be one.
+fn name_in(text: &str) -> String {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow, default)]
+        name: Cow<'a, str>,
+    }
+    let name =
+        serde_json::from_str(text).map_or_else(|_| String::new(), |it: Named<'_>| it.name.into());
+    if file_name_fault(&name).is_none() { name } else { String::new() }
 }

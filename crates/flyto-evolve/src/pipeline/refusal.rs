@@ -214,6 +214,15 @@ impl Refusal {
     }
 
     /// What the author does instead, in one sentence or more; empty where there is nothing to do.
+    ///
+    /// ```
+    /// use flyto_evolve::{Refusal, Stage};
+    ///
+    /// let refusal = Refusal::SessionLimit { limit: 10, n_waiting: 0 };
+    /// assert_eq!(refusal.to_string(), "this session has made 10 tools, and that is the most");
+    /// assert_eq!(refusal.advice(), "use the tools that are there, or ask the user");
+    /// assert_eq!(refusal.stage(), Stage::Limits);
+    /// ```
     #[must_use]
     pub fn advice(&self) -> String {
         match self {

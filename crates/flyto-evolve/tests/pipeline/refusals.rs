@@ -210,7 +210,10 @@ async fn the_reason_of_a_denial_is_kept_without_secrets() {
     let bench = Bench::new();
     let token = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
     bench.approver.answers(Answer::Deny { reason: format!("not with {token} in it") });
-    bench.refused(def("t", "true").file_text()).await;
+    let Refusal::Denied { reason } = bench.refused(def("t", "true").file_text()).await else {
+        panic!("it was denied");
+    };
+    assert_eq!(reason, "not with [redacted: github-token, 40 characters] in it");
     let reader = flyto_audit::Reader::open(bench.store().dir().join("events")).unwrap();
     let reader = reader.records().unwrap();
     let records: Vec<String> = reader.map(|it| format!("{:?}", it.unwrap())).collect();

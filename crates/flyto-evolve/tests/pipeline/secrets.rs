@@ -147,6 +147,8 @@ async fn the_log_has_no_plain_hash_of_a_text_with_a_secret() {
     bench.refused(definition.file_text()).await;
     bench.refused(definition.file_text()).await;
     bench.refused("{}").await;
+    let named = def(&["AKIA", "QYLPMN5HHHFPZAM2"].concat(), "date\n");
+    bench.refused(named.file_text()).await;
     // What is only likely to be one is shown to a person, who denies it.
     let asked = def("login", "curl --password hunter2isnotgood https://example.org\n");
     bench.approver.answers(Answer::Deny { reason: "no".into() });
@@ -162,8 +164,15 @@ async fn the_log_has_no_plain_hash_of_a_text_with_a_secret() {
     }
     assert!(!text.contains("text_sha256"), "{text}");
     let refused = records.iter().filter(|it| it.event == "refused");
-    let keyed: Vec<_> = refused.map(|it| it.body["text_hmac"].as_str().unwrap()).collect();
-    assert_eq!(keyed.len(), 4);
+    let refused: Vec<_> = refused.collect();
+    let first = &refused[0].body;
+    assert_eq!((&first["stage"], &first["tool"]), (&json!("secrets"), &json!("fetch")), "{first}");
+    assert!(first["rules"][0].is_string() && first["by"].is_string(), "{first}");
+    assert_eq!(refused[2].body["tool"], json!(null));
+    assert_eq!(refused[3].body["tool"], "[redacted: aws-access-key-id, 20 characters]");
+    let keyed = refused.iter().map(|it| it.body["text_hmac"].as_str().unwrap());
+    let keyed: Vec<_> = keyed.collect();
+    assert_eq!(keyed.len(), 5);
     assert_eq!(keyed[0], keyed[1], "equal texts have equal ones");
     assert!(keyed[0] != keyed[2] && keyed.iter().all(|it| it.len() == 64));
     #[cfg(unix)]
