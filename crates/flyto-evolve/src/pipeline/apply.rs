@@ -13,6 +13,7 @@ use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
     check::{Checked, conflict, told_hash},
     duplicate, names,
+    waits::Place,
 };
 use crate::{
     Answer, Approval, Change, NewVersion, Pending, Replay, Review, Store,
@@ -36,8 +37,8 @@ impl ToolBuilder {
     /// [`Refusal`] says at which step, and what to do instead. Nothing of the proposal is left behind then.
     pub async fn apply(&self, proposal: Proposal) -> Result<Applied, Refusal> {
         self.learn_answers().await;
-        let has_place = self.count_proposal(&proposal)?;
-        let waited = proposal.waits_as.clone().filter(|_| has_place);
+        let place = self.count_proposal(&proposal)?;
+        let waited = proposal.waits_as.clone().filter(|_| place.is_of_waiting);
         let (text, by) = (proposal.text.clone(), proposal.by.clone());
         let res = self.decide(proposal).await;
         match &res {
@@ -100,11 +101,11 @@ impl ToolBuilder {
     }
 
     /// Counts one more proposal of the session, or refuses it. Proposals that are refused count as
-    /// well, so that an agent in a loop comes to an end. One that waits was counted, which is given back.
-    fn count_proposal(&self, proposal: &Proposal) -> Result<bool, Refusal> {
+    /// well, so that an agent in a loop comes to an end. One that waits was counted.
+    fn count_proposal(&self, proposal: &Proposal) -> Result<Place<'_>, Refusal> {
         let mut session = self.session();
         if session.has_place(proposal) {
-            return Ok(true);
+            return Ok(Place::of_waiting(self));
         }
         let limit = self.inner.max_per_session;
         if session.n_taken() >= limit {
@@ -115,7 +116,7 @@ impl ToolBuilder {
             return Err(Refusal::ProposalLimit { limit });
         }
         session.n_proposed += 1;
-        Ok(false)
+        Ok(Place::new(self, &mut session))
     }
 
     /// Checks, asks, and does what the answer says. An answer that edits the text begins anew with

@@ -92,6 +92,8 @@ pub(super) struct Inner {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) n_applied: u32,
+    /// Proposals that are being decided, each with a place of its own.
+    pub(super) n_deciding: u32,
     pub(super) n_proposed: u32,
     pub(super) denied: BTreeMap<DefinitionHash, u32>,
     /// What waits for a person, by its id.

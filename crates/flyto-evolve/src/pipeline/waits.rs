@@ -25,9 +25,9 @@ impl Session {
         self.n_applied.saturating_add(self.n_waiting())
     }
 
-    /// How many of these wait for a person.
+    /// How many of these wait for a person, in this process or for one that answers in another.
     pub(super) fn n_waiting(&self) -> u32 {
-        u32::try_from(self.waits.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.waits.len()).unwrap_or(u32::MAX).saturating_add(self.n_deciding)
     }
 
     /// Whether a proposal has a place already, since it waits.
@@ -67,6 +67,34 @@ impl Session {
                 id.iter().for_each(|id| self.approved(id));
             }
             _ => {}
+        }
+    }
+}
+
+/// The place of a proposal among the tools of its session while it is decided, so that proposals that are decided at one time
+/// make no more tools than the session may have. One whose future is dropped gives it back.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    builder: &'a ToolBuilder,
+    /// Whether it is one that the proposal has already, since it waits.
+    pub(super) is_of_waiting: bool,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn of_waiting(builder: &'a ToolBuilder) -> Self {
+        Self { builder, is_of_waiting: true }
+    }
+
+    pub(super) fn new(builder: &'a ToolBuilder, session: &mut Session) -> Self {
+        session.n_deciding += 1;
+        Self { builder, is_of_waiting: false }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_of_waiting {
+            self.builder.session().n_deciding -= 1;
         }
     }
 }

@@ -1,6 +1,12 @@
 //! Proposals that wait, and are answered in another process.
 
-use flyto_evolve::{Answer, Applied, Proposal, Refusal, ToolBuilder};
+use std::{sync::Arc, time::Duration};
+
+use flyto_evolve::{
+    Answer, Applied, Approver, ApproverError, Decision, Proposal, Refusal, Review, ToolBuilder,
+};
+use flyto_execenv::{ExecEnv, local::Local};
+use tokio::sync::Notify;
 
 use super::{Bench, def};
 
@@ -50,6 +56,52 @@ async fn a_proposal_that_waits_has_a_place_until_it_is_denied() {
         stage(&bench, &bench.builder, "hostname").await.unwrap_err(),
         Refusal::SessionLimit { limit: 2, n_waiting: 0 }
     ));
+}
+
+/// Says that it is asked, and saves when it is told to.
+#[derive(Debug, Default)]
+struct Held {
+    is_asked: Notify,
+    may_answer: Notify,
+}
+
+#[async_trait::async_trait]
+impl Approver for Held {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        self.is_asked.notify_one();
+        self.may_answer.notified().await;
+        Ok(Decision::new(Answer::Save, "ada"))
+    }
+}
+
+#[tokio::test]
+async fn proposals_at_one_time_make_no_more_tools_than_the_session_may_have() {
+    let held = Arc::new(Held::default());
+    let approver = Arc::clone(&held);
+    let bench =
+        Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(1).approver(approver));
+    let begin = |name: &'static str| {
+        let builder = bench.builder.clone();
+        // One that is asked where it is to be refused would wait for ever.
+        let most = Duration::from_secs(60);
+        tokio::spawn(async move {
+            let proposal = Proposal::of(&def(name, name), "s");
+            tokio::time::timeout(most, builder.apply(proposal)).await.expect("it is decided")
+        })
+    };
+    let first = begin("uptime");
+    held.is_asked.notified().await;
+    let refused = begin("whoami").await.unwrap().unwrap_err();
+    assert!(matches!(refused, Refusal::SessionLimit { limit: 1, n_waiting: 1 }), "{refused}");
+    // A call that is cancelled while it is asked about gives its place back.
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let second = begin("whoami");
+    held.is_asked.notified().await;
+    held.may_answer.notify_one();
+    assert!(matches!(second.await.unwrap(), Ok(Applied::Saved(_))));
+    let refused = begin("hostname").await.unwrap().unwrap_err();
+    assert!(matches!(refused, Refusal::SessionLimit { limit: 1, n_waiting: 0 }), "{refused}");
 }
 
 #[tokio::test]
