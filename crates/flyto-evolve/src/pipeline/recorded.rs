@@ -12,7 +12,7 @@ use flyto_security::{ScanError, SecretGuard, Tier, redact, redact_named};
 use flyto_tools::ToolResult;
 use serde_json::{Map, Value, json};
 
-use super::{Refusal, ToolBuilder};
+use super::{Refusal, ToolBuilder, tracked::CALL_WAIT};
 use crate::{CallRecording, Delivered, RecordedCall};
 
 /// How deep a value may be nested to be recorded.
@@ -31,7 +31,8 @@ impl Delivered {
 }
 
 impl ToolBuilder {
-    /// Keeps a call without its secrets. One that is too long, was cut, or cannot be looked through is not kept.
+    /// Keeps a call without its secrets. One that is too long, was cut, or cannot be looked through is not kept, and none is while
+    /// another process has the store locked.
     pub(super) async fn keep_call(
         &self,
         call: RecordedCall,
@@ -51,6 +52,7 @@ impl ToolBuilder {
             };
             // A mark may be longer than what it stands for.
             let Some(kept) = kept.filter(|it| !too_long(it)) else { return Ok(false) };
+            let store = store.in_a_hurry(CALL_WAIT);
             store.keep_call(&kept, recording.n_calls).map(|()| true)
         })
         .await

@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, PoisonError},
+    time::Duration,
 };
 
 use flyto_security::Tier;
@@ -22,6 +23,9 @@ use crate::{
     composite::{Catalog, NeedsReview, ToolHashes, composite_of},
     run::Gate,
 };
+
+/// How long a start waits for other processes that write to the store, before it loads the store as it is.
+const START_WAIT: Duration = Duration::from_secs(1);
 
 /// What came of loading a store.
 ///
@@ -109,7 +113,8 @@ impl ToolBuilder {
     /// [`Refusal::Store`] where the store cannot be read. A file that cannot be used costs its own tool only.
     pub async fn load_all(&self) -> Result<LoadReport, Refusal> {
         let mut report = LoadReport::default();
-        let loaded = match self.blocking(|store| store.recover_and_load()).await {
+        let recovered = |store: &Store| store.in_a_hurry(START_WAIT).recover_and_load();
+        let loaded = match self.blocking(recovered).await {
             Ok((recovered, loaded)) => {
                 report.recovered = recovered;
                 loaded
@@ -335,6 +340,30 @@ impl ToolBuilder {
 
     /// Sets a tool aside: it cannot be called any more, and every version stays. Calls that run go on; other processes refuse
     /// further ones, though they have it registered.
+    ///
+    /// ```
+    /// # use flyto_evolve::{Approval, Change, HostContext, NewVersion, Store, ToolBuilder, ToolDefinition};
+    /// # use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// # use flyto_tools::Registry;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// # let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// # let approval = Approval::now("ada", def.hash());
+    /// # store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+    /// # let host = HostContext::new(Environment::ambient(), "/tmp");
+    /// # let registry = std::sync::Arc::new(Registry::new());
+    /// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, registry.clone()).build();
+    /// builder.load_all().await?;
+    /// assert!(registry.get("now").is_some());
+    ///
+    /// builder.archive("now", "ada").await?;
+    /// assert!(registry.get("now").is_none());
+    /// builder.restore("now", "ada").await?;
+    /// assert!(registry.get("now").is_some());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///

@@ -2,7 +2,8 @@
 
 use std::{
     borrow::Cow,
-    sync::{PoisonError, Weak},
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -22,6 +23,11 @@ use crate::{
 
 /// How long counts stay in memory before they are written.
 const FLUSH_AFTER: Duration = Duration::from_secs(2);
+/// How long a call waits for other processes that write to the store: 100 ms, twice what a save takes. A process that was
+/// stopped in a save holds up each call for so long, and its counts wait.
+pub(super) const CALL_WAIT: Duration = Duration::from_millis(100);
+/// The same for a host that ends.
+const END_WAIT: Duration = Duration::from_secs(1);
 /// The most calls that wait to be written.
 const MAX_WAITING: usize = 1000;
 
@@ -193,7 +199,7 @@ impl ToolBuilder {
                 return Ok(());
             }
         }
-        let usage = self.flush_usage().await?;
+        let usage = self.write_usage(CALL_WAIT).await?;
         let used = usage.get(&name).and_then(|it| it.get(&version)).filter(|_| is_failure);
         let (Some(used), Some(after)) = (used, self.inner.quarantine_after) else { return Ok(()) };
         let after = after.max(1);
@@ -214,10 +220,13 @@ impl ToolBuilder {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Store`]; the counts are lost then.
-    pub async fn flush_usage(
-        &self,
-    ) -> Result<std::collections::BTreeMap<String, ToolUsage>, Refusal> {
+    /// [`Refusal::Store`]. Where another process has the store locked for a second, the counts wait for the next call or flush;
+    /// else they are lost.
+    pub async fn flush_usage(&self) -> Result<BTreeMap<String, ToolUsage>, Refusal> {
+        self.write_usage(END_WAIT).await
+    }
+
+    async fn write_usage(&self, wait: Duration) -> Result<BTreeMap<String, ToolUsage>, Refusal> {
         let calls = {
             let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.written = Some(Instant::now());
@@ -226,7 +235,17 @@ impl ToolBuilder {
         if calls.is_empty() {
             return self.blocking(|store| store.usage()).await;
         }
-        self.blocking(move |store| store.add_usage(&calls)).await
+        let inner = Arc::clone(&self.inner);
+        self.blocking(move |store| {
+            let added = store.in_a_hurry(wait).add_usage(&calls);
+            if let Err(StoreError::Locked { .. }) = added {
+                let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                let n_free = MAX_WAITING.saturating_sub(waiting.calls.len());
+                waiting.calls.splice(0..0, calls.into_iter().take(n_free));
+            }
+            added
+        })
+        .await
     }
 
     /// Archives the version, unless it is pinned or another one took its place.

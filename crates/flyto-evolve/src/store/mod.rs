@@ -125,10 +125,34 @@ impl Store {
         Self { shared: Arc::new(Shared { dir, files, lock_wait, log: Mutex::new(None) }) }
     }
 
-    /// Sets how long an operation waits for other processes. Clones made before keep theirs.
+    /// Sets how long an operation waits for other processes. Clones made before keep theirs. Reading waits for none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, StoreError, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// # let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// # let approval = Approval::now("ada", def.hash());
+    /// # store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+    /// let other = std::fs::File::open(store.dir().join(".lock"))?;
+    /// other.lock()?;
+    /// let store = store.lock_wait(Duration::from_millis(5));
+    /// assert_eq!(store.load()?.active.len(), 1);
+    /// assert!(matches!(store.archive("now", "ada"), Err(StoreError::Locked { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn lock_wait(self, lock_wait: Duration) -> Self {
         Self::with_files(self.shared.dir.clone(), Arc::clone(&self.shared.files), lock_wait)
+    }
+
+    /// The same store for what can be done later or left out: it waits no longer than this.
+    pub(crate) fn in_a_hurry(&self, most: Duration) -> Self {
+        let store = self.clone();
+        if self.shared.lock_wait > most { store.lock_wait(most) } else { store }
     }
 
     /// The directory.

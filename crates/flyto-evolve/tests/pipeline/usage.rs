@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flyto_evolve::{Change, Decay, DecayPolicy, Example, Status};
+use flyto_evolve::{Change, Decay, DecayPolicy, Example, Status, StoreError};
 use flyto_tools::Failure;
 
 use super::*;
@@ -165,4 +165,18 @@ async fn no_tool_decays_by_counts_that_were_lost() {
     // Once the time is over since then, the rule holds again.
     let at_once = DecayPolicy::new(Duration::ZERO, Duration::ZERO);
     assert_eq!(bench.builder.decay(&at_once, None).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_does_not_wait_for_a_process_that_keeps_the_store_locked() {
+    let bench = Bench::new();
+    bench.save(&def("a", "echo a\n"), None).await;
+    let lock = std::fs::File::open(bench.store().dir().join(".lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(output(&bench.registry, "a").await, "a\n");
+    let locked = bench.builder.flush_usage().await;
+    let Err(Refusal::Store(err)) = locked else { panic!("the store is locked") };
+    assert!(matches!(*err, StoreError::Locked { .. }), "{err}");
+    drop(lock);
+    assert_eq!(bench.builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
 }
