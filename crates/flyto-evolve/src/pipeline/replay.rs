@@ -280,7 +280,9 @@ impl Missing {
         let step = steps.iter().find(is_it);
         let id = step.map_or("", |it| it.step.as_str());
         match self.was_called {
-            true => format!("step {id:?} was called with other input"),
+            true => {
+                format!("step {id:?} calls {:?} with an input that was not recorded", self.tool)
+            }
             false => format!("step {id:?} calls {:?}, which was not called", self.tool),
         }
     }

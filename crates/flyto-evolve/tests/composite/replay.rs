@@ -49,13 +49,15 @@ async fn another_version_runs_over_the_recorded_steps() {
     // Fewer steps deliver something else.
     assert_eq!(reviewed(&life, json!([one, two]), 2).await, "/output ");
     let other_input = json!([one, {"id": "x", "tool": "say", "with": {"text": "hello"}}]);
-    assert_eq!(reviewed(&life, other_input, 3).await, "step \"x\" was called with other input");
+    let why = "step \"x\" calls \"say\" with an input that was not recorded";
+    assert_eq!(reviewed(&life, other_input, 3).await, why);
     let other_tool = json!([one, {"id": "y", "tool": "write"}]);
     let why = "step \"y\" calls \"write\", which was not called";
     assert_eq!(reviewed(&life, other_tool, 4).await, why);
     // A step may not have one record twice.
     let twice = json!([two, {"id": "again", "tool": "say", "with": {"text": "hi"}}]);
-    assert_eq!(reviewed(&life, twice, 5).await, "step \"again\" was called with other input");
+    let why = "step \"again\" calls \"say\" with an input that was not recorded";
+    assert_eq!(reviewed(&life, twice, 5).await, why);
 }
 
 #[tokio::test]
