@@ -4,16 +4,13 @@
 //! another one: composites that call it become part of the question, and so does what a rollback brings back. So each change
 //! of a current definition is compared with all composites that are there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Refusal, ToolBuilder};
 use crate::{
     Body, MAX_COMPOSITE_DEPTH, StepFault, ToolDefinition, Version,
-    composite::{Composite, composite_of},
+    composite::{Calls, Composite, composite_of, cycle},
 };
-
-/// The tools that the steps of each composite call.
-type Calls = BTreeMap<String, Vec<String>>;
 
 impl ToolBuilder {
     /// As [`check_graph`](Self::check_graph), with what the store has now.
@@ -69,25 +66,6 @@ impl ToolBuilder {
     }
 }
 
-/// The names on a way from a tool back to it. Each tool is walked once.
-fn cycle(calls: &Calls, name: &str) -> Option<Vec<String>> {
-    let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut next = vec![name];
-    while let Some(at) = next.pop() {
-        let way = [ways.get(at).cloned().unwrap_or_default(), vec![at]].concat();
-        for tool in calls.get(at).into_iter().flatten() {
-            if tool == name {
-                return Some([way, vec![name]].concat().into_iter().map(str::to_owned).collect());
-            }
-            if !ways.contains_key(&**tool) {
-                ways.insert(tool, way.clone());
-                next.push(tool);
-            }
-        }
-    }
-    None
-}
-
 /// How many composites are above each other on the longest way over a tool, up to one more than may be.
 fn depth(calls: &Calls, name: &str) -> usize {
     let below = levels(name, |at| {
@@ -124,15 +102,6 @@ mod tests {
             res.entry((*from).to_owned()).or_default().push((*to).to_owned());
         }
         res
-    }
-
-    #[test]
-    fn a_cycle_is_told_by_its_names() {
-        let calls =
-            calls(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "a"), ("x", "x")]);
-        assert_eq!(cycle(&calls, "a").unwrap().join(" "), "a c d a");
-        assert_eq!(cycle(&calls, "x").unwrap().join(" "), "x x");
-        assert_eq!(cycle(&self::calls(&[("y", "x"), ("x", "x")]), "y"), None);
     }
 
     #[test]

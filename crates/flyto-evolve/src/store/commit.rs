@@ -4,14 +4,16 @@
 //!
 //! 1. The last version is compared with the base; another one is a conflict, and nothing is written.
 //! 2. The file in `tools` is compared with the last version; an edit by hand that was not decided on stops the change.
-//! 3. The log gets the begin of the save, so that no version is ever there without a record.
-//! 4. The version and the new file for `tools` are written under temporary names and forced onto the disk. What takes room
+//! 3. A composite is compared with the others: where they would call each other, nothing is written. What another process saved
+//!    after the checks of a proposal is found here.
+//! 4. The log gets the begin of the save, so that no version is ever there without a record.
+//! 5. The version and the new file for `tools` are written under temporary names and forced onto the disk. What takes room
 //!    is done then, so a full disk is found before anything counts.
-//! 5. **The commit point**: link(2) gives the version its number. It fails where the number is taken, also where locks do
+//! 6. **The commit point**: link(2) gives the version its number. It fails where the number is taken, also where locks do
 //!    not hold.
-//! 6. The directory is forced onto the disk; the file for `tools` is renamed into its place; the log gets the end.
+//! 7. The directory is forced onto the disk; the file for `tools` is renamed into its place; the log gets the end.
 //!
-//! A writer that stops before 5 leaves temporary files, which the next one removes; a writer that stops behind it leaves a
+//! A writer that stops before 6 leaves temporary files, which the next one removes; a writer that stops behind it leaves a
 //! version that is ahead of `tools`, which the next one brings up to date.
 
 use serde_json::{Value, json};
@@ -23,7 +25,11 @@ use super::{
     view::View,
     view_of,
 };
-use crate::{DefinitionHash, ToolDefinition, definition::tool_name_fault};
+use crate::{
+    DefinitionHash, ToolDefinition,
+    composite::{Calls, Composite, cycle},
+    definition::tool_name_fault,
+};
 
 /// A version that is to be saved.
 ///
@@ -113,7 +119,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Conflict`] where the tool is not at `base` any more, with the version that it has;
-    /// [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
+    /// [`StoreError::Cycle`]; [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Events`] and [`StoreError::Io`]. Nothing is
     /// saved then.
     pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
@@ -145,6 +151,9 @@ impl Store {
             }
             View::Current | View::Behind { .. } | View::Archived => {}
         }
+        if new.status == Status::Active {
+            self.check_cycle(&new.definition)?;
+        }
         let version = Self::numbered(new, numbers.last().copied().max(newest));
         let body = json!({
             "tool": name,
@@ -166,6 +175,20 @@ impl Store {
         // The version is there or it is not; a record that cannot be written changes nothing about that.
         drop(begun.end(&outcome));
         res.map(|()| version)
+    }
+
+    /// Compares a composite with the others of the store, by their names. An alias of a tool, and a composite that is not of the
+    /// store, is known to a registry only.
+    fn check_cycle(&self, definition: &ToolDefinition) -> Result<(), StoreError> {
+        let called = |it: &ToolDefinition| -> Option<(String, Vec<String>)> {
+            let tools = Composite::of(it)?.tools().map(str::to_owned).collect();
+            Some((it.name.clone(), tools))
+        };
+        let Some(own) = called(definition) else { return Ok(()) };
+        let others = self.load()?.active;
+        let mut calls: Calls = others.iter().filter_map(|it| called(&it.definition)).collect();
+        calls.extend([own]);
+        cycle(&calls, &definition.name).map_or(Ok(()), |names| Err(StoreError::Cycle { names }))
     }
 
     /// The version with its number and its time.

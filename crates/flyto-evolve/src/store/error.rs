@@ -65,6 +65,12 @@ pub enum StoreError {
         /// The version that the tool has; `None` where there is no such tool.
         current: Option<Box<Version>>,
     },
+    /// With the change, composites of the store would call each other.
+    #[error("the tools call each other: {}; change or archive one of the others first", names.join(" -> "))]
+    Cycle {
+        /// The names on the way, the first one also at the end.
+        names: Vec<String>,
+    },
     /// A person changed the file of the tool, and no decision about that was made yet.
     #[error("{} was edited by hand: approve the edit or discard it first", path.display())]
     EditedByHand {

@@ -1,5 +1,6 @@
 //! Stores whose writer is stopped, whose files are damaged, and which a person edits.
 
+mod cycle;
 mod held;
 
 use std::{
@@ -132,11 +133,8 @@ fn stop_everywhere(
             (Err(_), _, _) if after == before => {}
             // Not acknowledged, and there: the old state or the new one, and nothing else.
             (Err(_), before, Some(after)) => {
-                assert_eq!(
-                    after.parent,
-                    before.as_ref().map(|it| it.number),
-                    "after {k} operations"
-                );
+                let before = before.as_ref().map(|it| it.number);
+                assert_eq!(after.parent, before, "after {k} operations");
             }
             (Err(_), _, None) => panic!("the tool was lost after {k} operations"),
         }

@@ -52,8 +52,10 @@ async fn a_restore_makes_no_cycle() {
     let life = turned_round().await;
     // By a process that looks at no tools.
     let store = life.builder.store();
+    store.archive("x1", "ada").unwrap();
     store.roll_back("yy", 1, "ada").unwrap();
     store.archive("yy", "ada").unwrap();
+    store.restore("x1", "ada").unwrap();
     let why = told(life.builder.restore("yy", "ada").await);
     assert!(why.contains("yy -> x1 -> yy"), "{why}");
 }
