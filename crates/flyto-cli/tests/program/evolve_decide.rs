@@ -64,7 +64,7 @@ fn what_waits_is_shown_also_where_it_would_be_refused() {
     place.approved(&definition("t", "echo two\n"), &["--base", "1"]);
     let ran = place.evolve(&["show", &late]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    assert!(ran.stdout().contains("echo late"), "{}", ran.shown());
+    assert!(ran.stdout().contains("\nscript\n@@ -0,0 +1 @@\n+echo late\n"), "{}", ran.shown());
     assert!(ran.stderr().contains("it would be refused now: "), "{}", ran.shown());
     assert_eq!(place.told(&["show", &late])["pending"]["id"], late);
 

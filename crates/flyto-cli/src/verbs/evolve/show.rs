@@ -1,5 +1,6 @@
 //! `evolve show`, `diff` and `history`: versions, and what differs between them.
 
+use flyto_diagnostics::Source;
 use flyto_evolve::{Body, FieldDiff, Pending, Review, Version};
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use super::decide::{Waiting, damaged, review};
 use crate::args::evolve::{Diff, Show};
 use crate::evolve::{Evolution, Known, failed};
 use crate::exit::Exit;
-use crate::screen::look;
+use crate::screen::{Screen, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::{Table, facts};
@@ -47,8 +48,12 @@ fn stored(id: &str, why: Stop, session: &Session) -> Result<Exit, Stop> {
     }
     let (by, at) = (one_line(&pending.proposed_by), one_line(&pending.at));
     let base = pending.base.map_or_else(|| "no version".to_owned(), |it| format!("version {it}"));
-    let head = format!("proposed by {by}, {at}, based on {base}\n\n");
-    screen.answer(head + &tame(&flyto_evolve::visible(&pending.definition)))?;
+    screen.answer(format!("proposed by {by}, {at}, based on {base}\n\n"))?;
+    let source = Source::new(id, &pending.definition);
+    match flyto_evolve::parse(&source).definition {
+        Some(definition) => fields(&flyto_evolve::diff(None, &definition), screen)?,
+        None => screen.answer(tame(&flyto_evolve::visible(&pending.definition)))?,
+    }
     screen.note(format_args!("it would be refused now: {}", one_line(refused)));
     Ok(Exit::Ok)
 }
@@ -143,12 +148,18 @@ pub(super) fn diff(args: &Diff, session: &Session) -> Result<Exit, Stop> {
     if diff.is_empty() {
         screen.note(format_args!("versions {from} and {to} have the same text"));
     }
+    fields(&diff, screen)?;
+    Ok(Exit::Ok)
+}
+
+/// The fields that differ, each with its name above it.
+fn fields(diff: &[FieldDiff], screen: Screen) -> Result<(), Stop> {
     for (index, it) in diff.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
         let head = screen.stdout.styled(look::HEAD, one_line(&it.field));
         screen.answer(format!("{gap}{head}\n{}\n", tame(it.unified.trim_end_matches('\n'))))?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 #[derive(Serialize)]
