@@ -78,11 +78,11 @@ async fn a_member_with_the_name_of_a_secret_is_hidden_however_it_looks() {
     let script = "printf '{\"user\": \"ada\", \"passwd\": \"lat%s\", \"in\": %s}' er \"$TOOL_INPUT_LOGIN\"\n";
     bench.save(&def("say", script), None).await;
     let input = json!({
-        "login": {"password": "hunter22", "secret": ["pin1", 4711], "api-key": 8822, "token_url": "https://a.example"},
+        "login": {"password": "hunter22", "secret": ["pin1", 471108154], "api-key": 882207319, "token_url": "https://a.example"},
         "tokens": {"a": "a-word"}, "n": 5,
     });
     call(&bench.registry, "say", input).await.unwrap();
-    for secret in ["hunter22", "pin1", "4711", "8822", "later", "a-word"] {
+    for secret in ["hunter22", "pin1", "471108154", "882207319", "later", "a-word"] {
         assert!(!bench.holds(secret), "{secret}");
     }
     let calls = bench.store().calls("say", 10).unwrap();
