@@ -111,7 +111,7 @@ impl FromStr for ChainHash {
 
 impl Serialize for ChainHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(str::from_utf8(&self.hex()).expect("digits are ASCII"))
     }
 }
 

@@ -4,7 +4,7 @@
 //! lock after each append. A writer that is killed may leave it behind the files, and none leaves
 //! it ahead: a head that is ahead means that the files lost something.
 
-use std::{fmt, fs::File, io, str::FromStr};
+use std::{borrow::Cow, fmt, fs::File, io, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ pub(crate) struct HeadFile {
     pub(crate) previous_first: Option<u64>,
     /// [`Process::boot`](crate::Process::boot) at the last append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) boot: Option<String>,
+    pub(crate) boot: Option<Cow<'static, str>>,
 }
 
 /// The version of the format: 1. Another one is not read.
@@ -120,7 +120,7 @@ impl HeadFile {
             file_first: 1,
             file_bytes: 0,
             previous_first: None,
-            boot: process::boot(),
+            boot: process::boot().map(Cow::Borrowed),
         }
     }
 
@@ -129,8 +129,11 @@ impl HeadFile {
     /// `file_bytes` is the length of `audit.jsonl` with that record, in bytes. The boot is the
     /// present one.
     pub(crate) fn with_last(&self, head: Head, file_bytes: u64) -> Self {
-        let (seq, hash, boot) = (head.seq, head.hash, process::boot());
-        Self { seq, hash, file_bytes, boot, ..self.clone() }
+        let Head { seq, hash } = head;
+        let Self { version, seq: _, hash: _, file_first, file_bytes: _, previous_first, boot: _ } =
+            *self;
+        let boot = process::boot().map(Cow::Borrowed);
+        Self { version, seq, hash, file_first, file_bytes, previous_first, boot }
     }
 
     /// The file behind, without a record.

@@ -3,7 +3,7 @@
 //! All of it is read from proc(5), and nothing is sent to a process. Where `/proc` hides the
 //! processes of other users (mount option `hidepid`), one of those counts as ended.
 
-use std::{fs, sync::OnceLock};
+use std::{borrow::Cow, fs, sync::OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,16 +38,25 @@ impl Process {
     /// ```
     #[must_use]
     pub fn current() -> Self {
+        Self::known().into_owned()
+    }
+
+    /// The calling process, without a copy of what is known of it since the first question.
+    pub(crate) fn known() -> Cow<'static, Self> {
         static CURRENT: OnceLock<Process> = OnceLock::new();
         let current = CURRENT.get_or_init(Self::ask);
         // A fork is another process with the memory of the first one.
-        if current.pid == std::process::id() { current.clone() } else { Self::ask() }
+        if current.pid == std::process::id() {
+            Cow::Borrowed(current)
+        } else {
+            Cow::Owned(Self::ask())
+        }
     }
 
     fn ask() -> Self {
         let pid = std::process::id();
         let start = stat_of("self").map(|(_, start)| start);
-        Self { pid, start, boot: boot(), pid_namespace: pid_namespace() }
+        Self { pid, start, boot: boot().map(str::to_owned), pid_namespace: pid_namespace() }
     }
 
     /// Whether the process is still alive; `None` where that cannot be told: on another system or after a move to
@@ -58,7 +67,7 @@ impl Process {
     pub fn is_alive(&self) -> Option<bool> {
         let (start, boot, namespace) =
             (self.start?, self.boot.as_ref()?, self.pid_namespace.as_ref()?);
-        if *boot != self::boot()? {
+        if boot != self::boot()? {
             return Some(false);
         }
         if *namespace != pid_namespace()? {
@@ -85,13 +94,13 @@ fn stat_of(name: &str) -> Option<(u8, u64)> {
 /// What [`Process::boot`] is for the running system.
 ///
 /// Read once per process. `None` on systems without `/proc`.
-pub(crate) fn boot() -> Option<String> {
+pub(crate) fn boot() -> Option<&'static str> {
     static BOOT: OnceLock<Option<String>> = OnceLock::new();
     let read = || {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         id.get(..8).map(str::to_owned)
     };
-    BOOT.get_or_init(read).clone()
+    BOOT.get_or_init(read).as_deref()
 }
 
 fn pid_namespace() -> Option<u64> {

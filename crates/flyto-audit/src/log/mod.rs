@@ -253,7 +253,7 @@ impl Log {
     ///
     /// See [`event`](Self::event).
     pub fn begin(&self, id: &str, body: &impl Serialize) -> Result<Begun, AuditError> {
-        let process = Process::current();
+        let process = Process::known();
         let seq = self.append(id, events::BEGIN, Some(&process), body)?;
         let failure = Mutex::new(None);
         Ok(Begun {

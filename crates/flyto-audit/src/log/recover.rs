@@ -224,7 +224,7 @@ pub(super) struct First {
 /// `expected_bytes` and `found_bytes` are lengths of `audit.jsonl`; number and hash are those of
 /// the last record that `head.json` names.
 fn cut_note(head: &HeadFile, found_bytes: u64) -> Note {
-    let restarted = head.boot.is_some() && head.boot != process::boot();
+    let restarted = head.boot.is_some() && head.boot.as_deref() != process::boot();
     let body = json!({
         "seq": head.head().seq,
         "hash": head.head().hash,

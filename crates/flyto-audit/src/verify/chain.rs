@@ -389,8 +389,8 @@ impl Chain {
             }
             self.missing_file(gap);
         }
-        let restarted =
-            head.is_some_and(|(_, boot)| boot.is_some() && boot != crate::process::boot());
+        let restarted = head
+            .is_some_and(|(_, boot)| boot.is_some() && boot.as_deref() != crate::process::boot());
         self.missing_end(restarted);
         self.res.last = Head { seq: self.next - 1, hash: self.prev.unwrap_or(ChainHash::ZERO) };
         self.res.ends_without_begin = self.open_calls.n_without_begin;
