@@ -62,6 +62,16 @@ impl Start<'_> {
         self.with_sources(|it| it.build())
     }
 
+    /// The names of the variables, in their order.
+    ///
+    /// They are taken from `built`, what [`env`](Self::env) made; `None` where it failed.
+    pub(crate) fn names(self, built: Option<&Environment>) -> Vec<String> {
+        match built {
+            Some(env) => env.names().map(|it| it.to_string_lossy().into_owned()).collect(),
+            None => self.with_sources(|it| it.variables()).into_iter().map(|it| it.name).collect(),
+        }
+    }
+
     /// The directory in which the program starts.
     ///
     /// An argv tool starts in the plugin's directory, any other in the session's; `work_dir` of

@@ -508,12 +508,13 @@ impl Tool for PluginTool {
 
     fn preview(&self, input: &Input) -> Option<Preview> {
         let built = self.start().env();
+        let names = self.start().names(built.as_ref().ok());
         let unresolved = built.as_ref().err().map(|it| self.unresolved(it));
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
             Err(unfit) => {
                 let mut res = Preview::new()
-                    .with_env_names(self.variables().into_iter().map(|it| it.name))
+                    .with_env_names(names)
                     .with_working_dir(self.start().working_dir().to_string_lossy());
                 res.deadline = Some(self.timeout());
                 if let Invocation::Template(template) = &self.def.invocation {
@@ -539,10 +540,8 @@ impl Tool for PluginTool {
         let words = std::iter::once(spec.program.as_os_str())
             .chain(spec.args.iter().map(OsString::as_os_str))
             .map(OsStr::to_string_lossy);
-        let mut res = Preview::new()
-            .with_command_line(words)
-            .with_env_names(self.variables().into_iter().map(|it| it.name))
-            .with_working_dir(spec.working_dir.to_string_lossy());
+        let mut res = Preview::new().with_command_line(words).with_env_names(names);
+        res.working_dir = Some(spec.working_dir.to_string_lossy().into_owned());
         res.deadline = spec.deadline;
         let (class, schema) = (&self.metadata.permission_class, self.input_schema());
         res = with_named(res, class, schema, input.value());
