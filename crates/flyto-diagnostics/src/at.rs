@@ -147,12 +147,12 @@ impl<'v> At<'v> {
         match &self.value.node {
             Node::Object(members) => {
                 res = crate::reader::duplicates::refuse(self, findings);
-                for member in members {
+                for member in members.iter().filter(|it| it.value.has_parts()) {
                     res = self.to(&member.value).refuse_duplicate_keys(findings).and(res);
                 }
             }
             Node::Array(items) => {
-                for item in items {
+                for item in items.iter().filter(|it| it.has_parts()) {
                     res = self.to(item).refuse_duplicate_keys(findings).and(res);
                 }
             }

@@ -238,7 +238,8 @@ impl<'a> Iterator for Parts<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest;
-        let (part, used) = match rest.find('$') {
+        // Values are short: a search that prepares itself for long ones costs more.
+        let (part, used) = match rest.bytes().position(|it| it == b'$') {
             None if rest.is_empty() => return None,
             None => (Part::Literal(rest), rest.len()),
             Some(0) => match self.at_dollar(&rest[1..]) {

@@ -159,6 +159,11 @@ impl<'s> Value<'s> {
         res
     }
 
+    /// Whether it is of a kind that has values in it.
+    pub(crate) fn has_parts(&self) -> bool {
+        matches!(self.node, Node::Array(_) | Node::Object(_))
+    }
+
     fn holds(&self, span: Span) -> bool {
         self.span.start <= span.start && span.end <= self.span.end
     }

@@ -184,8 +184,9 @@ pub(super) fn plain_string(text: &str, quote: usize) -> Option<(&str, usize)> {
 /// Where the bytes end that stand for themselves.
 #[inline(always)]
 fn plain_end(bytes: &[u8], start: usize) -> usize {
+    let (words, rest) = bytes[start..].as_chunks();
     let mut end = start;
-    while let Some(word) = bytes[end..].first_chunk() {
+    for word in words {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
             return end + special.trailing_zeros() as usize / 8;
@@ -193,7 +194,7 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
         end += word.len();
     }
     let plain = |&byte: &u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    end + bytes[end..].iter().take_while(|it| plain(it)).count()
+    end + rest.iter().take_while(|it| plain(it)).count()
 }
 
 /// Marks the first byte of eight, counted from the lowest, that ends a plain run: the lowest bit that

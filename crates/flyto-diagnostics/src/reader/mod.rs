@@ -380,15 +380,15 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let Some(at) = self.optional_of(key, Shape::StringMap, shape::object)? else {
             return Ok(None);
         };
-        let (duplicates, _) = duplicates::report(at, self.findings);
+        let unique = duplicates::refuse(at, self.findings);
         let texts = || at.members().map(|(name, value)| (name, value.value().as_str()));
         if texts().all(|(_, text)| text.is_some()) {
-            duplicates.refuse()?;
+            unique?;
             return Ok(Some(texts().map(|(name, it)| (name, it.unwrap_or_default())).collect()));
         }
         let values = self.strings(at.members().map(|(_, value)| value))?;
         let names = at.members().map(|(name, _)| name);
-        duplicates.refuse()?;
+        unique?;
         Ok(Some(names.zip(values).collect()))
     }
 

@@ -67,7 +67,7 @@ impl<'v> ObjectReader<'v, '_> {
             let near = names.closest(&name.value)?;
             (all.closest(&name.value) == Some(near)).then_some((&*name.value, near))
         };
-        self.members.iter().filter_map(|it| like(&it.key)).take(n_most).collect()
+        self.not_asked().filter_map(like).take(n_most).collect()
     }
 
     /// Reports the keys that were not asked for: errors where a reason is given, else warnings.
@@ -81,10 +81,7 @@ impl<'v> ObjectReader<'v, '_> {
             None => finding,
         };
         let mut last = None;
-        let was_asked = |at: u32| self.asked & 1_u64.checked_shl(at).unwrap_or_default() != 0;
-        let rest = (0..).zip(self.members).filter(|(at, _)| !was_asked(*at));
-        let names = rest.map(|(_, member)| &member.key);
-        let unknown: Vec<_> = names.filter(|name| !self.is_known(&name.value)).collect();
+        let unknown: Vec<_> = self.not_asked().filter(|name| !self.is_known(&name.value)).collect();
         for name in unknown.iter().take(MOST_FINDINGS) {
             let severity = if why.is_some() { Severity::Error } else { Severity::Warning };
             last = self.findings.count_only(severity).or_else(|| {
@@ -99,6 +96,13 @@ impl<'v> ObjectReader<'v, '_> {
             last = Some(self.findings.push(as_meant(more.with_pointer(self.at.pointer()))));
         }
         last
+    }
+
+    /// The keys that may be unknown: of the first 64 members those that were not asked for, and all others.
+    fn not_asked(&self) -> impl Iterator<Item = &'v Spanned<Cow<'v, str>>> {
+        let was_asked = |at: u32| self.asked & 1_u64.checked_shl(at).unwrap_or_default() != 0;
+        let rest = (0..).zip(self.members).filter(move |(at, _)| !was_asked(*at));
+        rest.map(|(_, member)| &member.key)
     }
 
     fn is_known(&self, name: &str) -> bool {

@@ -4,8 +4,11 @@
 //! are parsed here, and expanded before each start, against the variables that the tool may
 //! read.
 
+use std::fmt;
+
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::BAD_VALUE, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
+use flyto_program::MAX_ARGUMENT_BYTES;
 
 use super::{
     dialect::Dialect,
@@ -90,7 +93,7 @@ fn variable(
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
     check(env, name, at)?;
-    let res = parse(at, &format!("the value of {name}"), text, dialect)?;
+    let res = parse(at, &format_args!("the value of {name}"), text, dialect)?;
     check_length(name, at, &res)?;
     Ok(res)
 }
@@ -100,13 +103,16 @@ fn variable(
 /// `label` names the value in a message.
 pub(super) fn parse(
     at: At<'_>,
-    label: &str,
+    label: &dyn fmt::Display,
     text: &str,
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
     let parsed = dialect.parse(text);
     let res = parsed.map_err(|(start, err)| bad_template(at, label, text, start, &err))?;
-    if let Some(name) = res.variables().find(|it| it.len() > MAX_NAME_BYTES) {
+    // A short text holds no long name.
+    if text.len() > MAX_NAME_BYTES
+        && let Some(name) = res.variables().find(|it| it.len() > MAX_NAME_BYTES)
+    {
         let n_bytes = name.len();
         let what = format!(
             "{label} refers to a variable whose name has {n_bytes} bytes, and {MAX_NAME_BYTES} are the most"
@@ -194,6 +200,11 @@ pub(super) fn check_length(
     at: At<'_>,
     value: &Template,
 ) -> Result<(), Box<Diagnostic>> {
+    // No text has fewer bytes than the shortest value that it stands for.
+    let written_bytes = at.value().as_str().map_or(usize::MAX, str::len);
+    if written_bytes.saturating_add(variable_length(name, 0)) <= MAX_ARGUMENT_BYTES {
+        return Ok(());
+    }
     let n_bytes = variable_length(name, value.min_bytes());
     check_bytes(at, format_args!("the variable {name}, with its name,"), n_bytes)
 }
@@ -208,7 +219,7 @@ pub(super) fn variable_length(name: &str, value_bytes: usize) -> usize {
 /// suggestion.
 fn bad_template(
     at: At<'_>,
-    label: &str,
+    label: &dyn fmt::Display,
     text: &str,
     start: usize,
     err: &TemplateError,

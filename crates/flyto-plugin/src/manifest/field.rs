@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, json::Node, quoted};
 use flyto_execenv::{Limits, Sha256};
 use flyto_program::MAX_ARGUMENT_BYTES;
 
@@ -34,7 +34,7 @@ pub(super) fn non_blank(
     key: &'static str,
 ) -> Result<Option<String>, Reported> {
     let Some(text) = reader.optional_string(key)? else { return Ok(None) };
-    if text.trim().is_empty() {
+    if text.chars().all(char::is_whitespace) {
         let at = reader.at(key);
         let what = format!("{} is blank and counts as left out", quoted(key));
         reader.push(at.warning(codes::BLANK, what));
@@ -77,7 +77,7 @@ pub(super) fn check_bytes(
 /// Refuses a text with a NUL character.
 pub(super) fn check_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
     let text = at.value().as_str().unwrap_or_default();
-    let Some(nul) = text.find('\0') else { return Ok(()) };
+    let Some(nul) = memchr::memchr(0, text.as_bytes()) else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
     let span = span_within(at, nul, nul + 1);
     let diag = at
@@ -95,12 +95,16 @@ pub(super) fn seconds(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
 ) -> Result<Option<Duration>, Reported> {
-    if reader.optional(key)?.is_none() {
-        return Ok(None);
+    let Some(at) = reader.optional(key)? else { return Ok(None) };
+    // What most people write.
+    if let Node::Number(text) = &at.value().node
+        && let Ok(seconds) = text.parse()
+        && (1..=MAX_TIMEOUT.as_secs()).contains(&seconds)
+    {
+        return Ok(Some(Duration::from_secs(seconds)));
     }
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
     let Some(seconds) = reader.optional_i64(key)? else { return Ok(None) };
-    let at = reader.at(key);
     if seconds <= 0 {
         let what = format!("{seconds} stands for the default of {} s", DEFAULT_TIMEOUT.as_secs());
         let diag = at.warning(codes::NO_TIMEOUT, what);

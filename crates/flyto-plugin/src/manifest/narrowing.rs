@@ -21,6 +21,7 @@ use super::meant;
 /// absent or `null`. [`HostPattern`] says how a host is written. `true` and `false` are errors
 /// with the word as suggestion.
 pub fn read_network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
+    let Some(at) = reader.optional("network")? else { return Ok(None) };
     meant::check(reader, "network", |at| {
         let Node::Bool(on) = at.value().node else { return None };
         let word = if on { "\"on\"" } else { "\"off\"" };
@@ -29,14 +30,14 @@ pub fn read_network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>
         let diag = at.error(WRONG_TYPE, what);
         Some(diag.with_help(format!("write `{word}`")).with_suggestion(at.span(), word))
     })?;
-    if !matches!(reader.at("network").value().node, Node::Array(_)) {
+    if !matches!(at.value().node, Node::Array(_)) {
         let is_on = reader.optional_one_of("network", &[("off", false), ("on", true)])?;
         return Ok(is_on.map(|on| if on { Network::Host } else { Network::Off }));
     }
     let texts = reader.optional_string_array("network")?.unwrap_or_default();
     let mut res = Vec::with_capacity(texts.len());
     let mut failed = None;
-    for (text, at) in texts.into_iter().zip(reader.at("network").items()) {
+    for (text, at) in texts.into_iter().zip(at.items()) {
         match text.parse::<HostPattern>() {
             Ok(pattern) => res.push(pattern),
             Err(err) => {

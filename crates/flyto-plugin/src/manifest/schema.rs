@@ -466,6 +466,9 @@ fn is_names(at: At<'_>) -> bool {
 
 /// Whether an array has a string twice.
 fn has_duplicates(at: At<'_>) -> bool {
+    if at.items().len() < 2 {
+        return false;
+    }
     let mut seen = HashSet::new();
     at.items().filter_map(|it| it.value().as_str()).any(|name| !seen.insert(name))
 }

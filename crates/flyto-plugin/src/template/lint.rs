@@ -6,7 +6,7 @@
 //! The table has one row for programs with the same options, and is kept short. The walk is
 //! linear in the words behind each program, and the [`Checker`] bounds how many are walked.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use smallvec::SmallVec;
 
@@ -153,12 +153,17 @@ static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
 
 /// The name of a program and its row: by the whole name, else by the name without a version behind
 /// it.
-fn known(text: &str, program: &Word) -> Option<(String, &'static Row)> {
+fn known<'a>(text: &'a str, program: &'a Word) -> Option<(Cow<'a, str>, &'static Row)> {
     let path = program.path(text)?;
     let name = path.rsplit('/').next().unwrap_or_default();
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    let row = ROWS.get(name).or_else(|| ROWS.get(plain))?;
-    Some((name.to_owned(), row))
+    let plain = || name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    let row = ROWS.get(name).or_else(|| ROWS.get(plain()))?;
+    let at = path.len() - name.len();
+    let name = match path {
+        Cow::Borrowed(path) => Cow::Borrowed(&path[at..]),
+        Cow::Owned(mut path) => Cow::Owned(path.split_off(at)),
+    };
+    Some((name, row))
 }
 
 /// The entries of a list.
@@ -263,8 +268,10 @@ fn arguments(
     words: &mut [&mut Word],
 ) -> Result<Option<usize>, Box<Fault>> {
     let Row { code, valued, operands, place, help, .. } = *row;
-    let place = place.replace("{}", name);
-    let refuse = |checker: &Checker<'_>, word: &Word| checker.refuse(word, &place, help);
+    let refuse = |checker: &Checker<'_>, word: &Word| match &word.value {
+        Some(_) => checker.refuse(word, &place.replace("{}", name), help),
+        None => Ok(()),
+    };
     let text = checker.text;
     let is_shell = name.ends_with("sh");
     if operands == Script || operands == End && !is_shell {
@@ -283,7 +290,7 @@ fn arguments(
                     any(code) || whole.is_some_and(|it| each(code).any(|one| one == it.as_bytes()));
                 if is_code {
                     refuse(checker, word)?;
-                } else if !has_value && !any(valued) {
+                } else if word.value.is_some() && !has_value && !any(valued) {
                     let place = format!("in an option of `{name}`, and some of them take code");
                     checker.refuse(word, &place, "write the option itself")?;
                 }

@@ -22,6 +22,10 @@ const MAX_DEPTH: usize = 32;
 /// How many names a text can have. A call would have as many arguments.
 const MAX_NAMES: usize = 1024;
 
+/// A word of which there is room for at first, with the blank behind it, and the most words of which there is.
+const WORD_BYTES: usize = 5;
+const MOST_EXPECTED: usize = 32;
+
 /// The longest name of a placeholder, in bytes with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
 
@@ -123,7 +127,8 @@ impl<'a> Parser<'a> {
     /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`. Each is
     /// checked where it ends.
     fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Word>, Box<Fault>> {
-        let mut words: Vec<Word> = Vec::with_capacity(if opened.is_none() { 8 } else { 0 });
+        let n_expected = (self.text.len() / WORD_BYTES + 1).min(MOST_EXPECTED);
+        let mut words = Vec::with_capacity(if opened.is_none() { n_expected } else { 0 });
         // Where the words of this command begin, and what it redirects without a target so far.
         let (mut first, mut redirection) = (0, None);
         // Each `(` that is open, and the end of the last `&`.
@@ -474,10 +479,9 @@ impl<'a> Parser<'a> {
         };
         let next = self.numbers.len();
         // One more than there may be is enough to tell.
-        let param = match self.numbers.get(name) {
-            Some(known) => *known,
-            None if next > MAX_NAMES => next,
-            None => *self.numbers.entry(name).or_insert(next),
+        let param = match next > MAX_NAMES {
+            true => self.numbers.get(name).copied().unwrap_or(next),
+            false => *self.numbers.entry(name).or_insert(next),
         };
         self.pos = span.end;
         self.end_part(word, span.start, Part::Value { param, quote, span: span.clone() });
@@ -489,6 +493,13 @@ impl<'a> Parser<'a> {
     /// name of a parameter only: `{{ end }}` is the language of other programs.
     fn placeholder_at(&self, at: usize) -> Option<Found<'a>> {
         let inside = self.text.get(at..)?.strip_prefix("{{")?;
+        // What most people write.
+        let bytes = inside.as_bytes().iter().take(MAX_NAME_BYTES);
+        let plain = bytes.take_while(|it| is_name_byte(**it)).count();
+        let name = &inside[..plain];
+        if plain < MAX_NAME_BYTES && inside[plain..].starts_with("}}") && is_name_start(name) {
+            return Some(Found { name, span: at..at + plain + 4, spaced: false });
+        }
         let is_end = |it: &u8| it.is_ascii() && NO_NAME >> it & 1 != 0;
         let close = inside.bytes().take(MAX_NAME_BYTES).position(|it| is_end(&it))?;
         if !inside[close..].starts_with("}}") {
@@ -513,6 +524,13 @@ struct Found<'a> {
 
 /// Whether a text looks like the name of a parameter.
 fn is_name(text: &str) -> bool {
+    is_name_start(text) && text.bytes().all(is_name_byte)
+}
+
+fn is_name_start(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
-        && text.chars().all(|c| c == '_' || c == '-' || c.is_ascii_alphanumeric())
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte == b'_' || byte == b'-' || byte.is_ascii_alphanumeric()
 }

@@ -5,6 +5,8 @@
 //! one can be left out when its value is missing, and whether a `--` protects it. A call relies on
 //! both marks.
 
+use smallvec::SmallVec;
+
 use super::{
     checker::Checker,
     fault::Fault,
@@ -42,7 +44,7 @@ pub(super) fn is_for_shell(text: &str, first: &Word) -> bool {
     let raw = &text[first.span.clone()];
     is_shells_own(raw)
         || is_assignment(raw)
-        || first.fixed(text).is_some_and(|it| is_shells_own(&it))
+        || first.fixed(text).is_some_and(|it| *it != *raw && is_shells_own(&it))
 }
 
 /// Looks at what stands right before a redirection at `at`: digits name its descriptor, and are no
@@ -98,7 +100,8 @@ pub(super) fn target(
 /// A fault for a value in an assignment or in the place of the program, and for what the lint
 /// finds.
 pub(super) fn command(checker: &mut Checker<'_>, words: &mut [Word]) -> Result<(), Box<Fault>> {
-    let mut words: Vec<&mut Word> = words.iter_mut().filter(|it| !it.redirects).collect();
+    let mut words: SmallVec<[&mut Word; 16]> =
+        words.iter_mut().filter(|it| !it.redirects).collect();
     let mut at = 0;
     while let Some((first, after)) = words[at.min(words.len())..].split_first() {
         match checker.raw(first) {

@@ -133,10 +133,11 @@ impl Word {
     /// Whether the word may be gone where a program gets its arguments, and the next one takes
     /// its place: it consists of expansions, without quotes or with `@` in them.
     pub(super) fn may_vanish(&self, text: &str) -> bool {
+        if self.is_solid(text) || self.parts.iter().any(|it| it.param().is_some()) {
+            return false;
+        }
         let raw = &text[self.span.clone()];
-        let stays = self.parts.iter().any(|it| it.param().is_some())
-            || raw.starts_with(['"', '\'']) && !raw.contains('@');
-        !stays && !self.is_solid(text)
+        !raw.starts_with(['"', '\'']) || raw.contains('@')
     }
 }
 

@@ -146,7 +146,7 @@ fn template(
     dialect: Dialect,
 ) -> Result<Template, Box<Diagnostic>> {
     check_nul(at, label)?;
-    let res = env::parse(at, label, text, dialect)?;
+    let res = env::parse(at, &label, text, dialect)?;
     check_bytes(at, label, res.min_bytes())?;
     Ok(res)
 }
