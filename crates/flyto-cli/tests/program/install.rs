@@ -252,3 +252,41 @@ fn the_commands_of_the_readme_lead_to_a_server() {
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stdout().contains("\"p__t\""), "{}", ran.shown());
 }
+
+/// Both read the file before one of them has written it: without a lock one of the two servers is lost.
+#[test]
+fn two_installs_at_once_keep_what_each_of_them_adds() {
+    for (client, file, _) in CLIENTS {
+        for round in 0..8 {
+            let place = Place::new();
+            if round % 2 == 0 {
+                install(&place, &[client, "--name", "first"]);
+            }
+            let start = |name: &str| {
+                let gate = place.path().join(name);
+                rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::RWXU).unwrap();
+                let flyto = place.flyto(&["install", client, "--name", name]);
+                let child = flyto.started_by(&format!("read -r _ <{name}; exec \"$@\"")).start();
+                // To open it waits until the shell reads from it, which waits until it is closed.
+                (child, fs::File::options().write(true).open(&gate).unwrap())
+            };
+            let [left, right] = ["left", "right"].map(start);
+            let started = [left.0, right.0];
+            drop([left.1, right.1]);
+            for child in started {
+                let output = child.wait_with_output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            }
+            let text = read(&place, file);
+            assert!(text.contains("left") && text.contains("right"), "{client}: {text}");
+            assert_eq!(text.contains("first"), round % 2 == 0, "{client}: {text}");
+            let dir = place.path().join(file);
+            let names: Vec<_> = fs::read_dir(dir.parent().unwrap())
+                .unwrap()
+                .map(|it| it.unwrap().file_name().into_string().unwrap())
+                .filter(|it| it.contains(".flyto-"))
+                .collect();
+            assert!(names.is_empty(), "{names:?}");
+        }
+    }
+}

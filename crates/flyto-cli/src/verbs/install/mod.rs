@@ -50,13 +50,39 @@ pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
         Stop::new(Why::Broken, format!("{} {}", place.file.display(), tame(&why.to_string())))
             .with_help(help)
     };
-    let before = read(&place.file)?;
-    let Some(after) = place.form.with(&before, &server).map_err(stop)? else {
-        return told(args, session, &place.file, None, false);
+    let with_server = |before: &[u8]| place.form.with(before, &server).map_err(stop);
+    let is_changed = match with_server(&read(&place.file)?)? {
+        // Nothing is written, so nothing is locked.
+        None => false,
+        Some(_) => change(&place.file, with_server)?,
     };
-    write(&place.file, &after)
-        .map_err(|err| Stop::new(Why::OutputLost, format!("{}: {err}", place.file.display())))?;
-    told(args, session, &place.file, None, true)
+    told(args, session, &place.file, None, is_changed)
+}
+
+/// How often a change begins anew because another program, such as the client, wrote the file meanwhile.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Replaces a file by what `with` makes of its bytes; false where that is nothing. No change that another process makes
+/// meanwhile is lost: other `flyto install` wait for a lock, and what another program wrote is read anew before the file
+/// is replaced.
+fn change(file: &Path, with: impl Fn(&[u8]) -> Result<Option<String>, Stop>) -> Result<bool, Stop> {
+    let lost = |err: io::Error| Stop::new(Why::OutputLost, format!("{}: {err}", file.display()));
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir).map_err(lost)?;
+    }
+    let _lock = flyto_host::lock_config_file(file).map_err(|err| {
+        Stop::new(Why::Failed, format!("failed to lock {}: {err}", file.display()))
+    })?;
+    for _ in 0..MAX_ATTEMPTS {
+        let before = read(file)?;
+        let Some(after) = with(&before)? else { return Ok(false) };
+        let new = NewFile::write(file, &after).map_err(lost)?;
+        if read(file)? == before {
+            return new.put_in_place().map(|()| true).map_err(lost);
+        }
+    }
+    let what = "another program writes it again and again";
+    Err(lost(io::Error::new(io::ErrorKind::ResourceBusy, what)))
 }
 
 /// What the client starts: this program with the sources that were named.
@@ -126,30 +152,40 @@ fn read(file: &Path) -> Result<Vec<u8>, Stop> {
     Ok(bytes)
 }
 
-/// Replaces the file in one step, or makes it with its directory. A link leads to the file that is replaced.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let file = match fs::canonicalize(file) {
-        Ok(file) => file,
-        Err(_) => {
-            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
-            file.to_owned()
+/// A file with the new text beside the one that it is to replace; removed where it is dropped before that.
+struct NewFile {
+    path: PathBuf,
+    /// What it replaces: where links lead to.
+    target: PathBuf,
+}
+
+impl NewFile {
+    /// Writes the text, with the rights of the file that is there, and waits until it is on the disk.
+    fn write(file: &Path, text: &str) -> io::Result<Self> {
+        let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{name}.flyto-{}", std::process::id()));
+        let mut open = fs::File::options().write(true).create_new(true).open(&path)?;
+        let res = Self { path, target };
+        if let Ok(old) = fs::metadata(&res.target) {
+            open.set_permissions(old.permissions())?;
         }
-    };
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let new = file.with_file_name(format!(".{name}.flyto-{}", std::process::id()));
-    let written = (|| {
-        let mut res = fs::File::options().write(true).create_new(true).open(&new)?;
-        if let Ok(old) = fs::metadata(&file) {
-            res.set_permissions(old.permissions())?;
-        }
-        res.write_all(text.as_bytes())?;
-        res.sync_all()?;
-        fs::rename(&new, &file)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
+        open.write_all(text.as_bytes())?;
+        open.sync_all()?;
+        Ok(res)
     }
-    written
+
+    /// Replaces the file in one step.
+    fn put_in_place(self) -> io::Result<()> {
+        fs::rename(&self.path, &self.target)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // After the rename there is none.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// Says what was done, and what the client does with it.
