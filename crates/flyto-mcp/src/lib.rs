@@ -184,7 +184,7 @@
 //!
 //! The directory that [`Servers::new`] is given has one file for each server, by its name and the file that declares it: the
 //! definitions of its tools, its version and the revision that was agreed on, as JSON. It is replaced in one step. A host that watches its
-//! sources ([`Host::watch`](flyto_host::Host::watch)) takes up what another process approved. A second file is there while a server was not
+//! sources (`Host::watch`, with the feature `watch` of flyto-host) takes up what another process approved. A second file is there while a server was not
 //! ready in time and never connected to ([`ServerReport::failed_before`]); it holds a digest of the declaration and no value of it.
 //!
 //! ### A question of a server

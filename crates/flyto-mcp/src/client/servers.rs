@@ -151,8 +151,8 @@ impl Servers {
     ///
     /// The directory is made with the first file in it. A file of a server that cannot be read approves none of its
     /// tools; the fault is in [`ServerReport::faults`]. Several processes may share a directory: each replaces a file
-    /// in one step, and the last one that approves has its way. A host that [watches](Host::watch) its sources, or
-    /// [reloads](Host::reload) them, has what another process approved.
+    /// in one step, and the last one that approves has its way. A host that watches its sources
+    /// (`Host::watch`, with the feature `watch` of flyto-host), or [reloads](Host::reload) them, has what another process approved.
     ///
     /// No program is started here, no address is connected to, and no runtime is needed yet.
     #[must_use]
