@@ -71,7 +71,7 @@ const COMMANDS: &[Command] = &[
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),
     ("fixtures", "[NAME]… [--bless]", "the cases under fixtures/", fixtures::run),
     ("conformance", "[BACKEND]…", "the executor contract, per backend", conformance::run),
-    ("interop", "[PART]…", "`flyto serve` against the clients of others", interop::run),
+    ("interop", "[PART]…", "the program against the clients and servers of others", interop::run),
     ("fuzz", "NAME [--seconds N]", "libFuzzer on one decoder, for a minute", fuzz::run),
     ("bench", "NAME [ARG]…", "one benchmark, in release mode", bench::run),
 ];

@@ -31,19 +31,19 @@ struct Row {
     result: Result<String, String>,
 }
 
-/// One part of this chore: what it is called, and what gives its rows.
-type Part = (&'static str, fn(&Place) -> Result<Vec<Row>, Stop>);
+/// One part of this chore: what it is called, what it runs, and what gives its rows.
+type Part = (&'static str, &'static str, fn(&Place) -> Result<Vec<Row>, Stop>);
 
-/// Every part, the cheapest first. Those without a mark run by default.
+/// Every part, the cheapest first. Those that are not [`LARGE`] run by default.
 const PARTS: &[Part] = &[
-    ("inspector", clients::inspector),
-    ("python", clients::python),
-    ("servers", servers::rows),
-    ("conformance", conformance::rows),
-    ("agents", agents::rows),
+    ("inspector", "the official inspector calls tools of `flyto serve`", clients::inspector),
+    ("python", "the Python SDK and fastmcp call tools of `flyto serve`", clients::python),
+    ("servers", "`flyto` calls tools of public servers", servers::rows),
+    ("conformance", "the official suite of the protocol, both eras", conformance::rows),
+    ("agents", "Claude Code, Gemini CLI and Codex after `flyto install`", agents::rows),
 ];
 
-/// Programs of several hundred MB, which run where they are named.
+/// Programs of several hundred MB, which run only where they are named.
 const LARGE: &[&str] = &["agents"];
 
 /// Where things are.
@@ -81,8 +81,12 @@ impl Place {
 }
 
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
-    if let Some(unknown) = args.iter().find(|it| !PARTS.iter().any(|(name, _)| name == it)) {
-        let known: Vec<_> = PARTS.iter().map(|(name, _)| *name).collect();
+    if args.iter().any(|it| ["help", "--help", "-h"].contains(&it.as_str())) {
+        println!("{}", usage());
+        return Ok(());
+    }
+    if let Some(unknown) = args.iter().find(|it| !PARTS.iter().any(|(name, ..)| name == it)) {
+        let known: Vec<_> = PARTS.iter().map(|(name, ..)| *name).collect();
         let known = known.join(", ");
         return Err(Stop::usage(format!("there is no part `{unknown}`; there are {known}")));
     }
@@ -96,7 +100,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     };
     let must_run = std::env::var_os("CI").is_some_and(|it| !it.is_empty() && it != "false");
     let mut rows = Vec::new();
-    for (name, part) in PARTS {
+    for (name, _, part) in PARTS {
         let is_named = args.iter().any(|it| it == name);
         if is_named || (args.is_empty() && !LARGE.contains(name)) {
             match part(&place) {
@@ -113,6 +117,24 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         0 => Ok(()),
         n => Err(Stop::failed(format!("{n} of {} rows failed", rows.len()))),
     }
+}
+
+/// Which words this chore takes, and what each runs.
+fn usage() -> String {
+    let mut res = String::from(
+        "usage: cargo xtask interop [PART]…\n\n\
+         Runs the program against the clients and the servers of others, and prints a table of what came of it.\n\
+         It needs npm, Python 3 and a network, and installs each peer below target/interop.\n",
+    );
+    for (name, runs, _) in PARTS {
+        let mark = if LARGE.contains(name) { " (only where it is named)" } else { "" };
+        res.push_str(&format!("\n  {name:<14}{runs}{mark}"));
+    }
+    res.push_str(
+        "\n\nWithout a PART, all run that need not be named. A part whose packages cannot be installed\n\
+         is left out, and fails where the variable CI is set.",
+    );
+    res
 }
 
 /// The rows as a table of Markdown.
@@ -145,6 +167,23 @@ mod tests {
             | p 1 | modern | x | ok |
             | p 1 | modern | x | FAILED: a\|b c |"]]
         .assert_eq(&table(&rows));
+    }
+
+    #[test]
+    fn the_help_names_every_part() {
+        let text = usage();
+        for (name, runs, _) in PARTS {
+            assert!(text.contains(&format!("  {name} ")) && text.contains(runs), "{text}");
+        }
+        assert!(text.lines().all(|it| it.chars().count() <= 104), "{text}");
+    }
+
+    #[test]
+    fn help_runs_no_part() {
+        for word in ["--help", "-h", "help"] {
+            assert!(run(&[word.to_owned()]).is_ok(), "{word}");
+        }
+        assert!(run(&["python".to_owned(), "--help".to_owned()]).is_ok());
     }
 
     #[test]
