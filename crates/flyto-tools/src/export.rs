@@ -190,28 +190,38 @@ pub fn refused<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
     format: Format,
 ) -> Vec<ExportError> {
-    entries.into_iter().filter_map(|it| taken_schema(it, format).err()).collect()
+    entries.into_iter().filter_map(|it| check_schema(it, format).err()).collect()
 }
 
 /// The input schema of a tool as a format takes it.
 fn taken_schema(entry: &Entry, format: Format) -> Result<Map<String, Value>, ExportError> {
-    let refuse = |why| ExportError { tool: entry.id().clone(), format, why };
-    let mut schema = object_schema(entry.tool().input_schema()).map_err(refuse)?;
-    for keyword in format.refused_keywords() {
-        if schema.contains_key(*keyword) {
-            return Err(refuse(ExportErrorKind::Keyword(keyword)));
-        }
-    }
-    if leads_out(entry.tool().input_schema()) {
-        return Err(refuse(ExportErrorKind::Reference));
-    }
+    check_schema(entry, format)?;
+    let mut schema = object_schema(entry.tool().input_schema());
     if format == Format::Mcp {
         spell_out_booleans(&mut schema);
-        if let Some(member) = unreadable_member(&schema) {
-            return Err(refuse(ExportErrorKind::Member(member)));
-        }
     }
     Ok(schema)
+}
+
+/// Whether a format takes the input schema of a tool. Nothing is copied: a server asks at its start, for every tool.
+fn check_schema(entry: &Entry, format: Format) -> Result<(), ExportError> {
+    let refuse = |why| Err(ExportError { tool: entry.id().clone(), format, why });
+    let schema = entry.tool().input_schema();
+    let root = match schema {
+        Value::Bool(true) => return Ok(()),
+        Value::Object(root) if root.get("type").is_none_or(|it| it == "object") => root,
+        _ => return refuse(ExportErrorKind::NoObject),
+    };
+    if let Some(keyword) = format.refused_keywords().iter().find(|it| root.contains_key(**it)) {
+        return refuse(ExportErrorKind::Keyword(keyword));
+    }
+    if leads_out(schema) {
+        return refuse(ExportErrorKind::Reference);
+    }
+    match unreadable_member(root).filter(|_| format == Format::Mcp) {
+        Some(member) => refuse(ExportErrorKind::Member(member)),
+        None => Ok(()),
+    }
 }
 
 /// An element of `tools` as the Model Context Protocol has it, with all four hints.
@@ -246,18 +256,15 @@ fn mcp(entry: &Entry, description: &str, input_schema: Map<String, Value>) -> Va
     tool.into()
 }
 
-/// The schema with `"type": "object"` at its root.
-fn object_schema(schema: &Value) -> Result<Map<String, Value>, ExportErrorKind> {
-    let object = json!("object");
-    match schema {
-        Value::Bool(true) => Ok(Map::from_iter([("type".into(), object)])),
-        Value::Object(map) if map.get("type") == Some(&object) => Ok(map.clone()),
-        Value::Object(map) if !map.contains_key("type") => {
-            let mut typed = Map::from_iter([("type".into(), object)]);
-            typed.extend(map.clone());
-            Ok(typed)
+/// The schema with `"type": "object"` at its root, of one that may have it.
+fn object_schema(schema: &Value) -> Map<String, Value> {
+    match schema.as_object() {
+        Some(map) if map.contains_key("type") => map.clone(),
+        map => {
+            let mut typed = Map::from_iter([("type".into(), "object".into())]);
+            typed.extend(map.cloned().into_iter().flatten());
+            typed
         }
-        _ => Err(ExportErrorKind::NoObject),
     }
 }
 
@@ -275,17 +282,25 @@ fn object_schema(schema: &Value) -> Result<Map<String, Value>, ExportErrorKind> 
 /// ```
 #[must_use]
 pub fn readable_output(schema: &Value) -> Option<Map<String, Value>> {
-    let mut schema = schema.as_object()?.clone();
-    spell_out_booleans(&mut schema);
-    unreadable_member(&schema).is_none().then_some(schema)
+    let schema = schema.as_object()?;
+    if unreadable_member(schema).is_some() {
+        return None;
+    }
+    let mut res = schema.clone();
+    spell_out_booleans(&mut res);
+    Some(res)
 }
 
 /// The member that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema
 /// Reference, Tool"): `$schema`, `type`, `properties` and `required`. The official SDKs refuse a whole list for another one.
+/// A property whose schema is a boolean is [written as an object](spell_out_booleans).
 fn unreadable_member(schema: &Map<String, Value>) -> Option<&'static str> {
     let is_readable = |member: &str, value: &Value| match member {
         "$schema" => value.is_string(),
-        "properties" => value.as_object().is_some_and(|it| it.values().all(Value::is_object)),
+        "properties" => {
+            let is_schema = |it: &Value| it.is_object() || it.is_boolean();
+            value.as_object().is_some_and(|it| it.values().all(is_schema))
+        }
         _ => value.as_array().is_some_and(|it| it.iter().all(Value::is_string)),
     };
     let members = ["$schema", "properties", "required"];
