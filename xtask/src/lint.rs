@@ -1,20 +1,10 @@
-//! `lint`: formatting, and clippy over the feature sets that people build.
+//! `lint`: formatting, and clippy over the workspace with all features. [`features`](crate::features) looks at the other sets.
 
 use crate::{
     no_args,
     process::{cargo, run as run_program},
     stop::Stop,
 };
-
-/// Crates that others take with few features; each also has to be clean without any.
-pub(crate) const WITH_FEATURES: &[&str] = &[
-    "flyto-tools",
-    "flyto-execenv",
-    "flyto-execenv-linux",
-    "flyto-permission",
-    "flyto-host",
-    "flyto-cli",
-];
 
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     no_args("lint", args)?;
@@ -29,9 +19,5 @@ pub(crate) fn run_fmt(args: &[String]) -> Result<(), Stop> {
 
 pub(crate) fn run_clippy(args: &[String]) -> Result<(), Stop> {
     no_args("clippy", args)?;
-    run_program(cargo("clippy --workspace --all-targets --all-features -- -D warnings"))?;
-    for name in WITH_FEATURES {
-        run_program(cargo(&format!("clippy -p {name} --no-default-features -- -D warnings")))?;
-    }
-    Ok(())
+    run_program(cargo("clippy --workspace --all-targets --all-features -- -D warnings"))
 }

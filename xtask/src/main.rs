@@ -53,7 +53,7 @@ const COMMANDS: &[Command] = &[
     ("tidy", "", "manifests, prose, codes of findings, source rules, stray files", tidy::run),
     ("lint", "", "`fmt` and `clippy`", lint::run),
     ("fmt", "", "formatting, by stable rustfmt", lint::run_fmt),
-    ("clippy", "", "clippy over the feature sets, warnings denied", lint::run_clippy),
+    ("clippy", "", "clippy with all features, warnings denied", lint::run_clippy),
     (
         "features",
         "",
