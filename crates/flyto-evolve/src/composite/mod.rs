@@ -16,10 +16,10 @@
 //! ```
 
 mod approved;
+mod calls;
 mod check;
 mod condition;
 mod cut;
-mod cycle;
 mod kept;
 mod outcome;
 mod read;
@@ -34,10 +34,10 @@ use std::time::Duration;
 
 pub use approved::NeedsReview;
 pub(crate) use approved::{ToolHashes, changed};
+pub(crate) use calls::{Calls, cycle, depth};
 pub use check::StepFault;
 pub(crate) use check::{Catalog, check};
 use condition::Condition;
-pub(crate) use cycle::{Calls, cycle};
 pub(crate) use read::read;
 pub(crate) use registered::composite_of;
 pub use report::{StepReport, StepStatus, UndoReport};

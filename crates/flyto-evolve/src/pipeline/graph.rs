@@ -4,12 +4,10 @@
 //! another one: composites that call it become part of the question, and so does what a rollback brings back. So each change
 //! of a current definition is compared with all composites that are there.
 
-use std::collections::BTreeSet;
-
 use super::{Refusal, ToolBuilder};
 use crate::{
     Body, MAX_COMPOSITE_DEPTH, StepFault, ToolDefinition, Version,
-    composite::{Calls, Composite, composite_of, cycle},
+    composite::{Calls, Composite, composite_of, cycle, depth},
 };
 
 impl ToolBuilder {
@@ -63,52 +61,5 @@ impl ToolBuilder {
             None => return Ok(()),
         };
         Err(Refusal::Steps { faults: vec![fault] })
-    }
-}
-
-/// How many composites are above each other on the longest way over a tool, up to one more than may be.
-fn depth(calls: &Calls, name: &str) -> usize {
-    let below = levels(name, |at| {
-        let called = calls.get(at).into_iter().flatten().map(String::as_str);
-        called.filter(|it| calls.contains_key(*it)).collect()
-    });
-    let above = levels(name, |at| {
-        let callers = calls.iter().filter(|(_, tools)| tools.iter().any(|it| it == at));
-        callers.map(|it| it.0.as_str()).collect()
-    });
-    // The tool itself is in both.
-    below + above - 1
-}
-
-/// How many steps the longest way from a tool has, that one included.
-fn levels<'a>(name: &'a str, next: impl Fn(&str) -> Vec<&'a str>) -> usize {
-    let mut level = BTreeSet::from([name]);
-    let mut res = 0;
-    // A cycle elsewhere has ways without end.
-    while !level.is_empty() && res <= MAX_COMPOSITE_DEPTH {
-        res += 1;
-        level = level.into_iter().flat_map(&next).collect();
-    }
-    res
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn calls(edges: &[(&str, &str)]) -> Calls {
-        let mut res = Calls::new();
-        for (from, to) in edges {
-            res.entry((*from).to_owned()).or_default().push((*to).to_owned());
-        }
-        res
-    }
-
-    #[test]
-    fn the_depth_is_that_of_the_longest_way() {
-        let calls = calls(&[("a", "b"), ("b", "c"), ("b", "leaf"), ("c", "leaf"), ("x", "x")]);
-        let depths = ["a", "b", "c", "x"].map(|it| depth(&calls, it));
-        assert_eq!(depths[..3], [3, 3, 3]);
-        assert!(depths[3] > MAX_COMPOSITE_DEPTH);
     }
 }
