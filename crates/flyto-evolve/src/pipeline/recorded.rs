@@ -52,7 +52,7 @@ impl ToolBuilder {
             };
             // A mark may be longer than what it stands for.
             let Some(kept) = kept.filter(|it| !too_long(it)) else { return Ok(false) };
-            let store = store.in_a_hurry(CALL_WAIT);
+            let store = store.waiting_at_most(CALL_WAIT);
             store.keep_call(&kept, recording.n_calls).map(|()| true)
         })
         .await

@@ -113,7 +113,7 @@ impl ToolBuilder {
     /// [`Refusal::Store`] where the store cannot be read. A file that cannot be used costs its own tool only.
     pub async fn load_all(&self) -> Result<LoadReport, Refusal> {
         let mut report = LoadReport::default();
-        let recovered = |store: &Store| store.in_a_hurry(START_WAIT).recover_and_load();
+        let recovered = |store: &Store| store.waiting_at_most(START_WAIT).recover_and_load();
         let loaded = match self.blocking(recovered).await {
             Ok((recovered, loaded)) => {
                 report.recovered = recovered;

@@ -237,7 +237,7 @@ impl ToolBuilder {
         }
         let inner = Arc::clone(&self.inner);
         self.blocking(move |store| {
-            let added = store.in_a_hurry(wait).add_usage(&calls);
+            let added = store.waiting_at_most(wait).add_usage(&calls);
             if let Err(StoreError::Locked { .. }) = added {
                 let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 let n_free = MAX_WAITING.saturating_sub(waiting.calls.len());

@@ -150,7 +150,7 @@ impl Store {
     }
 
     /// The same store for what can be done later or left out: it waits no longer than this.
-    pub(crate) fn in_a_hurry(&self, most: Duration) -> Self {
+    pub(crate) fn waiting_at_most(&self, most: Duration) -> Self {
         let store = self.clone();
         if self.shared.lock_wait > most { store.lock_wait(most) } else { store }
     }

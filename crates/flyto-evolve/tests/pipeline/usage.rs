@@ -168,15 +168,30 @@ async fn no_tool_decays_by_counts_that_were_lost() {
 }
 
 #[tokio::test]
-async fn a_call_does_not_wait_for_a_process_that_keeps_the_store_locked() {
-    let bench = Bench::new();
+async fn neither_a_call_nor_a_start_waits_for_a_process_that_keeps_the_store_locked() {
+    let bench = Bench::recording(CallRecording::default());
     bench.save(&def("a", "echo a\n"), None).await;
     let lock = std::fs::File::open(bench.store().dir().join(".lock")).unwrap();
     lock.lock().unwrap();
-    assert_eq!(output(&bench.registry, "a").await, "a\n");
-    let locked = bench.builder.flush_usage().await;
-    let Err(Refusal::Store(err)) = locked else { panic!("the store is locked") };
-    assert!(matches!(*err, StoreError::Locked { .. }), "{err}");
+    let registry = Arc::new(Registry::new());
+    // What is saved waits for so long, and would end this test.
+    let store = Store::new(bench.store().dir()).lock_wait(Duration::from_secs(120));
+    let host = HostContext::new(host_env(), "/tmp");
+    let builder =
+        ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Arc::clone(&registry))
+            .record_calls(CallRecording::default())
+            .build();
+    let work = async {
+        let report = builder.load_all().await.unwrap();
+        assert!(report.not_recovered.is_some_and(|it| it.contains("failed to lock")));
+        assert_eq!(output(&registry, "a").await, "a\n");
+        let Err(Refusal::Store(err)) = builder.flush_usage().await else {
+            panic!("the store is locked")
+        };
+        assert!(matches!(*err, StoreError::Locked { .. }), "{err}");
+    };
+    tokio::time::timeout(Duration::from_secs(60), work).await.expect("nothing waits for the lock");
     drop(lock);
-    assert_eq!(bench.builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
+    assert_eq!(builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
+    assert!(bench.store().calls("a", 1).unwrap().is_empty());
 }
