@@ -248,7 +248,8 @@ impl Asker {
             return Err(refusal("this client cannot ask its user (no elicitation)").into());
         }
         let rules = if held.is_some() { question.rules.as_slice() } else { &[] };
-        let Plan { text, session_rules, whole } = match plan(question.call, &reasons.lines, rules) {
+        let Plan { text, session_rules, values } = match plan(question.call, &reasons.lines, rules)
+        {
             Ok(plan) => plan,
             // An answer about what was not read would be none.
             Err(why) => return Err(refusal(&why).into()),
@@ -259,7 +260,7 @@ impl Asker {
             "message": text,
             "requestedSchema": choices(!rules.is_empty()),
         });
-        let digest = self.server.sealer.digest_of_question(&params.to_string(), &whole);
+        let digest = self.server.sealer.digest_of_question(&params.to_string(), &values);
         if self.terms.revision.is_modern() {
             if is_nested {
                 // The call around it has begun, and cannot begin anew.

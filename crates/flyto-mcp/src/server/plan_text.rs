@@ -35,7 +35,7 @@ pub(crate) struct Plan<'a> {
     /// The rules that the text names as those for the session: all of them, or none where they are too many or too long.
     pub(crate) session_rules: &'a [String],
     /// The values of the text as they are, with the secrets that it does not show.
-    pub(crate) whole: String,
+    pub(crate) values: String,
 }
 
 /// The plan of a call that is asked about for these reasons. `rules` can be held for the session.
@@ -49,11 +49,11 @@ pub(crate) fn plan<'a>(
     reasons: &[String],
     rules: &'a [String],
 ) -> Result<Plan<'a>, String> {
-    let mut all = String::new();
+    let mut values = String::new();
     // Clients keep the texts of questions, and send them on.
     let mut hide = |value: &str| {
-        all.push_str(value);
-        all.push('\n');
+        values.push_str(value);
+        values.push('\n');
         let prepared = call.prepared();
         prepared.for_question(value).map_err(|err| format!("its plan cannot be shown: {err}"))
     };
@@ -107,7 +107,7 @@ pub(crate) fn plan<'a>(
         n if n > MAX_TEXT_BYTES => Err(format!(
             "a question about it would have {n} bytes, and one has {MAX_TEXT_BYTES} at most"
         )),
-        _ => Ok(Plan { text, session_rules, whole: all }),
+        _ => Ok(Plan { text, session_rules, values }),
     }
 }
 

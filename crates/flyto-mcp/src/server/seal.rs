@@ -125,9 +125,9 @@ impl Sealer {
 
     /// What an answer to a question is bound to: what the client was asked, and the values that the text does not show.
     /// Keyed, so that the digest of a secret tells nothing of it.
-    pub(crate) fn digest_of_question(&self, asked: &str, whole: &str) -> String {
+    pub(crate) fn digest_of_question(&self, asked: &str, values: &str) -> String {
         let mut mac = self.mac("question");
-        for text in [asked, whole] {
+        for text in [asked, values] {
             mac.update(&(text.len() as u64).to_le_bytes());
             mac.update(text.as_bytes());
         }
