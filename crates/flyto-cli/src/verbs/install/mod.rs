@@ -82,7 +82,8 @@ fn change(file: &Path, with: impl Fn(&[u8]) -> Result<Option<String>, Stop>) -> 
         }
     }
     let what = "another program writes it again and again";
-    Err(lost(io::Error::new(io::ErrorKind::ResourceBusy, what)))
+    let help = "end the client, then install again";
+    Err(lost(io::Error::new(io::ErrorKind::ResourceBusy, what)).with_help(help))
 }
 
 /// What the client starts: this program with the sources that were named.
