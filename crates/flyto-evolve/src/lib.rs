@@ -80,8 +80,8 @@ pub use run::{EvolvedTool, HostContext, inherited};
 pub use store::{
     Acknowledgement, Approval, CallRecording, Change, DEFAULT_LOCK_WAIT, Damaged, Delivered,
     Loaded, MAX_PENDING, MAX_PENDING_OF_TOOL, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS, MAX_TOOLS,
-    NewVersion, Pending, RecordedCall, RecordedStep, Recovered, RecoveredKind, Status, Store,
-    StoreError, Unapproved, Version,
+    NewVersion, Pending, RecordedCall, RecordedStep, Recovered, RecoveredKind, Settled, Status,
+    Store, StoreError, Unapproved, Version,
 };
 pub use usage::{
     CallHints, DEFAULT_QUARANTINE_AFTER, Decay, DecayPolicy, DecayStep, Hint, RollbackAdvice,

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, MAX_COMPOSITE_DEPTH, Pending,
-    Recovered, Status, Store, StoreError, ToolDefinition, Unapproved, Version,
+    Recovered, Settled, Status, Store, StoreError, ToolDefinition, Unapproved, Version,
     composite::{Catalog, NeedsReview, ToolHashes, composite_of},
     run::Gate,
 };
@@ -322,7 +322,7 @@ impl ToolBuilder {
     ///
     /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`]; [`Refusal::Steps`] where tools would call each
     /// other then, or be too deep.
-    pub async fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, Refusal> {
+    pub async fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Settled, Refusal> {
         let (name, by) = (name.to_owned(), by.to_owned());
         let old = {
             let name = name.clone();
@@ -333,9 +333,9 @@ impl ToolBuilder {
         }
         self.scan_again(&old.definition).await?;
         self.check_graph_now(&old.definition).await?;
-        let version = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
-        self.register(&version)?;
-        Ok(version)
+        let settled = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
+        self.register(&settled.version)?;
+        Ok(settled)
     }
 
     /// Sets a tool aside: it cannot be called any more, and every version stays. Calls that run go on; other processes refuse
@@ -368,11 +368,11 @@ impl ToolBuilder {
     /// # Errors
     ///
     /// [`Refusal::Store`].
-    pub async fn archive(&self, name: &str, by: &str) -> Result<Version, Refusal> {
+    pub async fn archive(&self, name: &str, by: &str) -> Result<Settled, Refusal> {
         let (owned, by) = (name.to_owned(), by.to_owned());
-        let version = self.blocking(move |store| store.archive(&owned, &by)).await?;
-        self.exchange(name, version.number, None)?;
-        Ok(version)
+        let settled = self.blocking(move |store| store.archive(&owned, &by)).await?;
+        self.exchange(name, settled.version.number, None)?;
+        Ok(settled)
     }
 
     /// Brings an archived tool back.
@@ -380,7 +380,7 @@ impl ToolBuilder {
     /// # Errors
     ///
     /// As [`roll_back`](Self::roll_back).
-    pub async fn restore(&self, name: &str, by: &str) -> Result<Version, Refusal> {
+    pub async fn restore(&self, name: &str, by: &str) -> Result<Settled, Refusal> {
         let (name, by) = (name.to_owned(), by.to_owned());
         let last = {
             let name = name.clone();
@@ -392,9 +392,9 @@ impl ToolBuilder {
         };
         self.scan_again(&last.definition).await?;
         self.check_graph_now(&last.definition).await?;
-        let version = self.blocking(move |store| store.restore(&name, &by)).await?;
-        self.register(&version)?;
-        Ok(version)
+        let settled = self.blocking(move |store| store.restore(&name, &by)).await?;
+        self.register(&settled.version)?;
+        Ok(settled)
     }
 
     /// Looks for secrets in a version that was approved before: the rules may know more by now.

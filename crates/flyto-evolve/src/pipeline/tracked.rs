@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Refusal, ToolBuilder, build::Inner};
 use crate::{
     Change, CompositeTool, DecayPolicy, DecayStep, DefinitionHash, Delivered, EvolvedTool,
-    RecordedCall, Status, StoreError, ToolDefinition, Version,
+    RecordedCall, StoreError, ToolDefinition, Version,
     composite::Composite,
     usage::{CallUse, Called, Decay, Fault, ToolUsage, UsedTool, decay, fault_of},
 };
@@ -252,15 +252,9 @@ impl ToolBuilder {
     async fn quarantine(&self, name: &str, version: u64, in_a_row: u32) -> Result<(), Refusal> {
         let owned = name.to_owned();
         let why = format!("it failed {in_a_row} times in a row by its own fault");
-        let set_aside = move |store: &crate::Store| -> Result<Option<Version>, StoreError> {
-            let last = store.last(&owned)?;
-            let is_it = last.is_some_and(|it| it.number == version && it.status == Status::Active);
-            if !is_it || store.pins()?.contains_key(&owned) {
-                return Ok(None);
-            }
-            store.set_aside(&owned, Change::Quarantined { why }, "flyto").map(Some)
-        };
-        let Some(archived) = self.blocking(set_aside).await? else { return Ok(()) };
+        let archived =
+            self.blocking(move |store| store.archive_failing(&owned, version, why)).await?;
+        let Some(archived) = archived else { return Ok(()) };
         self.exchange(name, archived.number, None)?;
         self.record(
             "tool_quarantined",

@@ -16,10 +16,13 @@
 //! A writer that stops before 6 leaves temporary files, which the next one removes; a writer that stops behind it leaves a
 //! version that is ahead of `tools`, which the next one brings up to date.
 
+use std::fs::File;
+
 use serde_json::{Value, json};
 
 use super::{
-    Approval, Change, HISTORY, Stand, Status, Store, StoreError, UNUSABLE, Version, history_of,
+    Approval, Change, HISTORY, Settled, Stand, Status, Store, StoreError, UNUSABLE, Version,
+    history_of,
     record::{self},
     record_of,
     view::View,
@@ -123,11 +126,17 @@ impl Store {
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Events`] and [`StoreError::Io`]. Nothing is
     /// saved then.
     pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
-        let name = new.definition.name.clone();
-        if let Some(why) = tool_name_fault(&name) {
-            return Err(StoreError::InvalidName { name, why });
+        let name = &new.definition.name;
+        if let Some(why) = tool_name_fault(name) {
+            return Err(StoreError::InvalidName { name: name.clone(), why });
         }
         let _lock = self.lock()?;
+        self.commit_locked(new)
+    }
+
+    /// As [`commit`](Self::commit), by the caller that has the lock.
+    fn commit_locked(&self, new: NewVersion) -> Result<Version, StoreError> {
+        let name = new.definition.name.clone();
         // The number is settled before the base is compared: a writer that holds no lock and comes between is found by the
         // comparison, and one that comes later by the link.
         let numbers = self.numbers(&name)?;
@@ -284,22 +293,23 @@ impl Store {
     ///     store.commit(NewVersion::new(def, base, Change::Updated).approved(approval))?;
     /// }
     /// let back = store.roll_back("now", 1, "ada")?;
-    /// assert_eq!(back.number, 3);
-    /// assert_eq!(back.definition.canonical_text(), store.version("now", 1)?.definition.canonical_text());
-    /// assert_eq!(store.history("now")?.len(), 3);
+    /// assert_eq!((back.version.number, back.is_new), (3, true));
+    /// assert_eq!(back.version.hash(), store.version("now", 1)?.hash());
+    /// let again = store.roll_back("now", 1, "ada")?;
+    /// assert_eq!((again.version.number, again.is_new), (3, false));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] for a version that is not there; else as [`commit`](Self::commit).
-    pub fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, StoreError> {
+    pub fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Settled, StoreError> {
         let old = self.version(name, to)?;
-        let (last, is_held) = self.last_or_missing(name)?;
+        let (_lock, last, is_held) = self.lock_tool(name)?;
         let tools = |it: &Version| it.approval.as_ref().map(|it| it.tools.clone());
         let is_so = last.hash() == old.hash() && tools(&last) == tools(&old);
         if last.status == Status::Active && is_so && !is_held {
-            return Ok(last);
+            return Ok(Settled::already(last));
         }
         self.again(name, old, Change::RolledBack { to }, Status::Active, by)
     }
@@ -316,10 +326,10 @@ impl Store {
     /// let approval = Approval::now("ada", def.hash());
     /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
     ///
-    /// assert_eq!(store.archive("now", "ada")?.status, Status::Archived);
+    /// assert_eq!(store.archive("now", "ada")?.version.status, Status::Archived);
     /// assert!(store.load()?.active.is_empty() && !store.view_path("now").exists());
-    /// assert_eq!(store.archive("now", "bob")?.number, 2);
-    /// let back = store.restore("now", "ada")?;
+    /// assert!(!store.archive("now", "bob")?.is_new);
+    /// let back = store.restore("now", "ada")?.version;
     /// assert_eq!((back.number, back.hash(), back.is_approved()), (3, def.hash(), true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -327,22 +337,29 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
-    pub fn archive(&self, name: &str, by: &str) -> Result<Version, StoreError> {
-        self.set_aside(name, Change::Archived, by)
+    pub fn archive(&self, name: &str, by: &str) -> Result<Settled, StoreError> {
+        let (_lock, last, _) = self.lock_tool(name)?;
+        match last.status {
+            Status::Archived => Ok(Settled::already(last)),
+            Status::Active => self.again(name, last, Change::Archived, Status::Archived, by),
+        }
     }
 
-    /// As [`archive`](Self::archive), with what made it so.
-    pub(crate) fn set_aside(
+    /// Archives a tool for its failures, unless it is pinned, archived, or has another version by now.
+    pub(crate) fn archive_failing(
         &self,
         name: &str,
-        change: Change,
-        by: &str,
-    ) -> Result<Version, StoreError> {
-        let (last, _) = self.last_or_missing(name)?;
-        match last.status {
-            Status::Archived => Ok(last),
-            Status::Active => self.again(name, last, change, Status::Archived, by),
+        version: u64,
+        why: String,
+    ) -> Result<Option<Version>, StoreError> {
+        let (_lock, last, _) = self.lock_tool(name)?;
+        let is_it = last.number == version && last.status == Status::Active;
+        if !is_it || self.pins()?.contains_key(name) {
+            return Ok(None);
         }
+        let change = Change::Quarantined { why };
+        let settled = self.again(name, last, change, Status::Archived, "flyto")?;
+        Ok(Some(settled.version))
     }
 
     /// Brings an archived tool back, with the text that it had, or one that is [held](crate::Loaded::held). Where it can be
@@ -351,12 +368,21 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
-    pub fn restore(&self, name: &str, by: &str) -> Result<Version, StoreError> {
-        let (last, is_held) = self.last_or_missing(name)?;
+    pub fn restore(&self, name: &str, by: &str) -> Result<Settled, StoreError> {
+        let (_lock, last, is_held) = self.lock_tool(name)?;
         match last.status {
-            Status::Active if !is_held => Ok(last),
+            Status::Active if !is_held => Ok(Settled::already(last)),
             _ => self.again(name, last, Change::Restored, Status::Active, by),
         }
+    }
+
+    /// Locks out other writers, with what [`last_or_missing`](Self::last_or_missing) says then. A store is not made for a tool that
+    /// is not there.
+    fn lock_tool(&self, name: &str) -> Result<(File, Version, bool), StoreError> {
+        self.last_or_missing(name)?;
+        let lock = self.lock()?;
+        let (last, is_held) = self.last_or_missing(name)?;
+        Ok((lock, last, is_held))
     }
 
     /// The last version that can be used, and whether it is held.
@@ -366,7 +392,7 @@ impl Store {
         Ok((stand.last.ok_or_else(missing)?, stand.is_held))
     }
 
-    /// The text of a version as the next one. Its approval goes with it: it is of that very text.
+    /// The text of a version as the next one, by the caller that has the lock. Its approval goes with it: it is of that very text.
     fn again(
         &self,
         name: &str,
@@ -374,12 +400,12 @@ impl Store {
         change: Change,
         status: Status,
         by: &str,
-    ) -> Result<Version, StoreError> {
+    ) -> Result<Settled, StoreError> {
         let base = self.last(name)?.map(|it| it.number);
         let mut new =
             NewVersion::new(old.definition, base, change).status(status).evidence(old.evidence);
         by.clone_into(&mut new.proposed_by);
         new.approval = old.approval;
-        self.commit(new)
+        self.commit_locked(new).map(Settled::made)
     }
 }

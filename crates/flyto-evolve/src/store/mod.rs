@@ -59,7 +59,7 @@ pub(crate) use files::{Disk, Files};
 pub use kept::{Acknowledgement, MAX_PENDING, MAX_PENDING_OF_TOOL, Pending};
 use load::Stand;
 pub use load::{Damaged, Loaded, Recovered, RecoveredKind, Unapproved};
-pub use record::{Approval, Change, Status, Version};
+pub use record::{Approval, Change, Settled, Status, Version};
 
 /// How long an operation waits for other processes: 5 s, a hundred times what a save takes.
 pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(5);

@@ -59,6 +59,26 @@ pub struct Version {
     pub definition: ToolDefinition,
 }
 
+/// What a change of a tool's versions comes to, where the tool can be so already.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Settled {
+    /// The version that the tool has now.
+    pub version: Version,
+    /// Whether this change made it. Else the tool was so already, as where another process was a moment faster.
+    pub is_new: bool,
+}
+
+impl Settled {
+    pub(super) fn made(version: Version) -> Self {
+        Self { version, is_new: true }
+    }
+
+    pub(super) fn already(version: Version) -> Self {
+        Self { version, is_new: false }
+    }
+}
+
 impl Version {
     /// The hash of the definition.
     #[must_use]

@@ -2,6 +2,7 @@
 
 mod cycle;
 mod held;
+mod settled;
 
 use std::{
     fs, io,
@@ -183,14 +184,14 @@ fn a_writer_that_stops_after_any_operation_leaves_the_old_version_or_the_new_one
         store.commit(new("t", "echo 2\n", Some(1))).unwrap();
     };
     let update = stop_everywhere(two, |store| store.commit(new("t", "echo 3\n", Some(2))));
-    let back = stop_everywhere(two, |store| store.roll_back("t", 1, "ada"));
-    let archive = stop_everywhere(two, |store| store.archive("t", "ada"));
+    let back = stop_everywhere(two, |store| store.roll_back("t", 1, "ada").map(|it| it.version));
+    let archive = stop_everywhere(two, |store| store.archive("t", "ada").map(|it| it.version));
     let restore = stop_everywhere(
         |store| {
             two(store);
             store.archive("t", "ada").unwrap();
         },
-        |store| store.restore("t", "ada"),
+        |store| store.restore("t", "ada").map(|it| it.version),
     );
     let n_stops = [first, update, back, archive, restore];
     assert!(n_stops.iter().all(|it| *it >= 10), "{n_stops:?}");
@@ -569,22 +570,23 @@ proptest! {
             let before = store.last("t").unwrap().unwrap();
             let is_save = matches!(step, Step::Save(_));
             let saved = match step {
-                Step::Save(n) => store.commit(new("t", &format!("echo {n}\n"), Some(n_versions))),
+                Step::Save(n) => store.commit(new("t", &format!("echo {n}\n"), Some(n_versions))).map(Settled::made),
                 Step::Back(to) => {
                     let to = u64::from(to) % n_versions + 1;
                     let saved = store.roll_back("t", to, "ada");
                     let old = store.version("t", to).unwrap();
-                    prop_assert_eq!(saved.as_ref().unwrap().definition.canonical_text(), old.definition.canonical_text());
+                    prop_assert_eq!(saved.as_ref().unwrap().version.definition.canonical_text(), old.definition.canonical_text());
                     saved
                 }
                 Step::Archive => store.archive("t", "ada"),
                 Step::Restore => store.restore("t", "ada"),
             };
-            let saved = saved.unwrap();
+            let Settled { version: saved, is_new } = saved.unwrap();
             prop_assert!(saved.is_approved());
+            prop_assert_eq!(saved.number > n_versions, is_new);
             // Only what changes something makes a version.
             let is_other = (before.status, before.hash()) != (saved.status, saved.hash());
-            prop_assert_eq!(saved.number > n_versions, is_save || is_other);
+            prop_assert_eq!(is_new, is_save || is_other);
             if saved.number > n_versions {
                 files.push(file(saved.number));
             }

@@ -37,7 +37,7 @@ async fn a_tool_is_created_called_updated_rolled_back_and_there_again() {
     assert_eq!(report.loaded, [("say".to_owned(), 2)]);
     assert_eq!(output(&registry, "say").await, "two\n");
 
-    let back = bench.builder.roll_back("say", 1, "ada").await.unwrap();
+    let back = bench.builder.roll_back("say", 1, "ada").await.unwrap().version;
     assert_eq!((back.number, &back.change), (3, &Change::RolledBack { to: 1 }));
     assert_eq!(back.definition.canonical_text(), first.definition.canonical_text());
     assert_eq!(

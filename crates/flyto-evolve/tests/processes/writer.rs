@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use flyto_evolve::{Approval, Change, NewVersion, Store, StoreError, ToolDefinition};
+use flyto_evolve::{Approval, Change, NewVersion, Settled, Store, StoreError, ToolDefinition};
 
 pub(crate) const FLAG: &str = "--writer";
 
@@ -36,6 +36,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> ExitCode {
 fn endless(dir: &Path, n_versions: u64) {
     let store = Store::new(dir);
     let me = std::process::id();
+    let told = |it: Settled| (it.version, it.is_new);
     let (mut n, mut n_saved) = (0_u64, 0);
     while n_saved < n_versions {
         n += 1;
@@ -43,14 +44,14 @@ fn endless(dir: &Path, n_versions: u64) {
         let text = format!("{me}-{n}");
         // Now and then the text of an earlier version, or none at all.
         let saved = match (n % 7, base) {
-            (5, Some(base)) => store.roll_back("t", base.div_ceil(2), &text),
-            (6, Some(_)) => store.archive("t", &text),
-            _ => store.commit(new(&text, base)),
+            (5, Some(base)) => store.roll_back("t", base.div_ceil(2), &text).map(told),
+            (6, Some(_)) => store.archive("t", &text).map(told),
+            _ => store.commit(new(&text, base)).map(|it| (it, true)),
         };
         match saved {
-            // Where the other writer has done it already, its version is given.
-            Ok(version) if n % 7 >= 5 && version.proposed_by != text => {}
-            Ok(version) => {
+            // The other writer has done it already.
+            Ok((_, false)) => {}
+            Ok((version, true)) => {
                 say(&format!("{} {}", version.number, version.hash()));
                 n_saved += 1;
             }

@@ -37,15 +37,12 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     if !screen.is_json() && !compared.text.is_empty() {
         screen.answer(&compared.text)?;
     }
-    let before = builder.store().last(name).map_err(failed)?.map(|it| it.number);
-    let version = match args.dry_run {
-        true => old,
-        false => runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?,
-    };
-    let status = match args.dry_run {
-        true => "compared",
-        false if Some(version.number) == before => "unchanged",
-        false => "saved",
+    let (version, status) = match args.dry_run {
+        true => (old, "compared"),
+        false => {
+            let settled = runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?;
+            (settled.version, if settled.is_new { "saved" } else { "unchanged" })
+        }
     };
     if screen.is_json() {
         let (version, sha256) = (version.number, version.hash().to_string());

@@ -4,7 +4,9 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use flyto_evolve::{Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Store};
+use flyto_evolve::{
+    Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Settled, Store,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -336,16 +338,15 @@ pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Sto
 /// Makes a change of versions, and tells the version that came of it: `told` where there is a new one, else `so_already`.
 pub(super) fn changed(
     name: &str,
-    work: impl AsyncFnOnce(&flyto_evolve::ToolBuilder, &str) -> Result<flyto_evolve::Version, Refusal>,
+    work: impl AsyncFnOnce(&flyto_evolve::ToolBuilder, &str) -> Result<Settled, Refusal>,
     [told, so_already]: [fn(&str, u64) -> String; 2],
     session: &Session,
 ) -> Result<Exit, Stop> {
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded)?.builder;
     let by = person(session.env());
-    let before = builder.store().last(name).map_err(failed)?.map(|it| it.number);
-    let version = block_on(work(builder, &by))?.map_err(refused)?;
-    let (is_new, number) = (Some(version.number) != before, version.number);
+    let Settled { version, is_new, .. } = block_on(work(builder, &by))?.map_err(refused)?;
+    let number = version.number;
     let screen = session.screen;
     if screen.is_json() {
         let sha256 = version.hash().to_string();

@@ -20,12 +20,12 @@ fn no_damage_brings_an_archived_tool_back() {
         assert!(err.to_string().contains("restored or archived"), "{err}");
 
         // A person decides, and no number is given twice.
-        let back = store.restore("t", "ada").unwrap();
+        let back = store.restore("t", "ada").unwrap().version;
         assert_eq!((back.number, back.hash()), (3, first.hash()));
         let loaded = store.load().unwrap();
         assert_eq!((loaded.active.len(), loaded.held.len()), (1, 0));
         store.in_force("t", 3, first.hash()).unwrap();
-        assert_eq!(store.archive("t", "ada").unwrap().number, 4);
+        assert_eq!(store.archive("t", "ada").unwrap().version.number, 4);
     }
 }
 
@@ -45,8 +45,8 @@ fn a_torn_newest_version_is_restored_or_archived_though_its_file_is_intact() {
 
         // Either does what is told, and the text is not lost.
         let third = match status {
-            Status::Active => store.restore("t", "ada").unwrap(),
-            Status::Archived => store.archive("t", "ada").unwrap(),
+            Status::Active => store.restore("t", "ada").unwrap().version,
+            Status::Archived => store.archive("t", "ada").unwrap().version,
         };
         assert_eq!((third.number, third.hash(), third.status), (3, first.hash(), status));
         let loaded = store.load().unwrap();
@@ -68,5 +68,5 @@ fn an_edit_beside_a_torn_version_is_one() {
     assert!(matches!(store.restore("t", "ada"), Err(StoreError::EditedByHand { .. })));
     // What that error names works.
     store.discard_edit("t").unwrap();
-    assert_eq!(store.restore("t", "ada").unwrap().number, 3);
+    assert_eq!(store.restore("t", "ada").unwrap().version.number, 3);
 }
