@@ -100,8 +100,8 @@ fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, S
             signals.drive(close).await?;
         }
         if let Some(evolved) = &loaded.evolved {
-            // Statistics that cannot be written change nothing about the result.
-            let _ = signals.drive(evolved.flush()).await?;
+            // There is no terminal to tell of statistics that are lost.
+            let _: Option<String> = signals.drive(evolved.flush()).await?;
         }
         Ok::<_, Stop>((report, signals.first))
     })?;

@@ -214,16 +214,16 @@ fn make(
             };
             drive(close, &signals, &status).await?;
         }
-        if let Some(evolved) = &loaded.evolved {
-            // Statistics that cannot be written change nothing about the result.
-            let _ = drive(evolved.flush(), &signals, &status).await?;
-        }
-        Some(res)
+        let uncounted = match &loaded.evolved {
+            Some(evolved) => drive(evolved.flush(), &signals, &status).await?,
+            None => None,
+        };
+        Some((res, uncounted))
     });
     let killed = signals.call_ended();
     status.erase();
-    let report = match (res, killed) {
-        (Some(report), None) => report,
+    let (report, uncounted) = match (res, killed) {
+        (Some(it), None) => it,
         // The second signal: neither a result nor a reader of it is waited for.
         (_, Some(number)) => return Err(Stop::Killed(number)),
         (None, None) => return Err(Stop::new(Why::Internal, "the call ended without a report")),
@@ -231,6 +231,9 @@ fn make(
     let shown = live.finish().map_err(Stop::output)?;
     if screen.timed && !screen.is_json() {
         stages::show(&report.stages, &screen);
+    }
+    if let Some(why) = &uncounted {
+        screen.note(tame(why));
     }
     if let Some(why) = &report.unrecorded {
         screen.note(format_args!("the log does not have this call whole: {}", tame(why)));

@@ -23,7 +23,7 @@ pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
 use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
-use crate::words::{command_line, one_line};
+use crate::words::{command_line, counted, one_line};
 
 /// The owner of the tools for agents, as reports show it.
 const OWNER: &str = "flyto evolve";
@@ -79,9 +79,16 @@ impl Evolved {
         Ok(Self { builder, report, not_offered })
     }
 
-    /// Writes the statistics that are not written yet.
-    pub(crate) async fn flush(&self) -> Result<(), String> {
-        self.builder.flush_usage().await.map(drop).map_err(|err| chain(&err))
+    /// Writes the statistics that are not written yet. Gives a sentence about those that are lost, which change nothing about
+    /// results.
+    pub(crate) async fn flush(&self) -> Option<String> {
+        let err = self.builder.flush_usage().await.err()?;
+        let n_calls = self.builder.n_uncounted();
+        (n_calls > 0).then(|| {
+            let are = if n_calls == 1 { "is" } else { "are" };
+            let n_calls = counted(n_calls, "call");
+            format!("{n_calls} of evolved tools {are} not in their statistics: {}", chain(&err))
+        })
     }
 
     /// What is to be said of the store beside the tools that can be called, one sentence each.

@@ -23,7 +23,7 @@ use crate::findings::summary;
 use crate::screen::{Page, complain};
 use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
-use crate::words::{counted, one_line};
+use crate::words::{counted, one_line, tame};
 
 use self::told::Told;
 use super::list::NotOffered;
@@ -72,9 +72,10 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     // Without a state directory every call ends with its request.
     let jobs = JobStore::of(&session.surroundings()?.places).filter(|_| !args.no_jobs);
     let res = serve(args, &runtime, session, &loaded, approvals, jobs);
-    if let Some(evolved) = &loaded.evolved {
-        // Statistics that cannot be written change nothing about what was answered.
-        let _ = runtime.block_on(evolved.flush());
+    if let Some(evolved) = &loaded.evolved
+        && let Some(why) = runtime.block_on(evolved.flush())
+    {
+        session.screen.note(tame(&why));
     }
     // The thread that reads may wait for a client that says nothing more.
     runtime.shutdown_background();

@@ -86,3 +86,19 @@ fn damaged_counts_are_told_and_no_tool_decays_by_them() {
     assert_eq!(decay.code, Some(0), "{}", decay.shown());
     assert!(decay.stderr().contains(" are not known: "), "{}", decay.shown());
 }
+
+#[test]
+fn a_call_tells_that_its_count_is_lost() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    let dir = told(&place, &["list"])["dir"].as_str().unwrap().to_owned();
+    let lock = std::fs::File::open(std::path::Path::new(&dir).join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let ran = place.evolving(&["call", "t", "text=x"]).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "t\n"));
+    let lost = "1 call of evolved tools is not in their statistics: ";
+    assert!(ran.stderr().contains(lost), "{}", ran.shown());
+    drop(lock);
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stderr(), "");
+    assert_eq!(told(&place, &["stats"])["tools"]["t"]["versions"]["1"]["n_calls"], 1);
+}

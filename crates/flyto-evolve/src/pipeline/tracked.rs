@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{Refusal, ToolBuilder, build::Inner};
 use crate::{
     Change, CompositeTool, DecayPolicy, DecayStep, DefinitionHash, Delivered, EvolvedTool,
-    RecordedCall, StoreError, ToolDefinition, Version,
+    RecordedCall, ToolDefinition, Version,
     composite::Composite,
     usage::{CallUse, Called, Decay, Fault, ToolUsage, UsedTool, decay, fault_of},
 };
@@ -220,10 +220,16 @@ impl ToolBuilder {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Store`]. Where another process has the store locked for a second, the counts wait for the next call or flush;
-    /// else they are lost.
+    /// [`Refusal::Store`], as where another process has the store locked for a second. The counts wait for the next call or flush
+    /// then, see [`n_uncounted`](Self::n_uncounted).
     pub async fn flush_usage(&self) -> Result<BTreeMap<String, ToolUsage>, Refusal> {
         self.write_usage(END_WAIT).await
+    }
+
+    /// The number of calls that are in the counts of this process only, at most 1,000. Where a host ends with some, they are lost.
+    #[must_use]
+    pub fn n_uncounted(&self) -> usize {
+        self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner).calls.len()
     }
 
     async fn write_usage(&self, wait: Duration) -> Result<BTreeMap<String, ToolUsage>, Refusal> {
@@ -238,7 +244,7 @@ impl ToolBuilder {
         let inner = Arc::clone(&self.inner);
         self.blocking(move |store| {
             let added = store.waiting_at_most(wait).add_usage(&calls);
-            if let Err(StoreError::Locked { .. }) = added {
+            if added.is_err() {
                 let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 let n_free = MAX_WAITING.saturating_sub(waiting.calls.len());
                 waiting.calls.splice(0..0, calls.into_iter().take(n_free));

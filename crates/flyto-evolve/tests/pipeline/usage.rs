@@ -189,9 +189,11 @@ async fn neither_a_call_nor_a_start_waits_for_a_process_that_keeps_the_store_loc
             panic!("the store is locked")
         };
         assert!(matches!(*err, StoreError::Locked { .. }), "{err}");
+        assert_eq!(builder.n_uncounted(), 1);
     };
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("nothing waits for the lock");
     drop(lock);
     assert_eq!(builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
+    assert_eq!(builder.n_uncounted(), 0);
     assert!(bench.store().calls("a", 1).unwrap().is_empty());
 }
