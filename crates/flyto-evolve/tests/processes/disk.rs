@@ -15,18 +15,26 @@ pub(crate) fn size_limit(dir: &Path) {
     assert!((5..70).contains(&last), "{last} versions");
 }
 
-/// A file system of 400 KiB that this user can mount.
+/// A file system of 400 KiB. What mounts it is of [`mounting`].
 pub(crate) fn full(dir: &Path) {
     let script = r#"mount -t tmpfs -o size=400k,mode=700 tmpfs "$1" && shift && exec "$@""#;
-    let mut unshare = program("unshare");
-    unshare.args(["--mount", "sh", "-c", script, "sh"]).arg(dir);
-    let can_mount = program("unshare").args(["--mount", "true"]).output();
-    if !can_mount.is_ok_and(|it| it.status.success()) {
-        println!("skipped: no file system can be mounted (unshare --mount)");
-        return;
-    }
+    let mut unshare = mounting().expect("without it, the trial is left out");
+    unshare.args(["sh", "-c", script, "sh"]).arg(dir);
     let last = filled(unshare, dir).unwrap_or_else(|err| panic!("{err}"));
     assert!((5..60).contains(&last), "{last} versions");
+}
+
+/// unshare(1) with what lets a command mount file systems here: as root, or in a user namespace of its own.
+pub(crate) fn mounting() -> Option<Command> {
+    let unshare = |flags: &[&str]| {
+        let mut res = program("unshare");
+        res.arg("--mount").args(flags);
+        res
+    };
+    [&[][..], &["--map-root-user"]].into_iter().find_map(|flags| {
+        let can_mount = unshare(flags).args(["mount", "-t", "tmpfs", "tmpfs", "/mnt"]).output();
+        can_mount.is_ok_and(|it| it.status.success()).then(|| unshare(flags))
+    })
 }
 
 /// Runs `fill` behind another command, and returns how many versions there was room for.
