@@ -162,6 +162,38 @@ struct Sum {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_a_block_behind_the_text() {
+    let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
+    let content = json!([{"type": "text", "text": "see"}, image, link]);
+    let tools = || {
+        let data = json!({"content": content});
+        let shown = NativeTool::builder("shown", "Gives an image.").run(move |_, _: NoInput| {
+            let data = data.clone();
+            async move { ToolResult::text("see\n[image]").with_data(data) }
+        });
+        vec![shown.unwrap()]
+    };
+    let check = |result: &Value, blocks: &[&Value]| {
+        let text = json!({"type": "text", "text": "see\n[image]"});
+        let expect: Vec<_> = std::iter::once(&text).chain(blocks.iter().copied()).collect();
+        assert_eq!(result["content"], json!(expect));
+        assert_eq!(result.get("structuredContent"), None);
+    };
+    let mut modern = Peers::new(ServerOptions::default(), tools());
+    modern.call(1, "shown", json!({}));
+    check(&modern.receive()["result"], &[&image, &link]);
+    modern.end().await;
+    // That revision knows no links.
+    let mut legacy = Peers::new(ServerOptions::default(), tools());
+    legacy.initialize("2025-03-26");
+    let params = json!({"name": "shown", "arguments": {}});
+    legacy.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
+    check(&legacy.receive()["result"], &[&image]);
+    legacy.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_structured_result_has_the_shape_that_its_era_takes() {
     fn tools() -> Vec<NativeTool> {
         let object = NativeTool::builder("object", "Gives an object.")

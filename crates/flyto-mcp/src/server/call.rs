@@ -226,7 +226,10 @@ impl ToolCall {
             return None;
         }
         Some(match *result {
-            Ok(result) => result::of(server, &terms, result),
+            Ok(result) => {
+                let has_schema = prepared.entry().tool().output_schema().is_some();
+                result::of(server, &terms, result, has_schema)
+            }
             Err(err) => {
                 // A call that ended with a question is answered with it.
                 let arguments = prepared.input().as_str();

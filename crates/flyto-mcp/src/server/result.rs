@@ -1,7 +1,7 @@
 //! What came of a call, as the result of `tools/call`.
 //!
 //! The text of a result is what a program printed, as the host bounds it. Where a tool gives structured data beside an empty text, the
-//! text is that data, for a client that reads texts only.
+//! text is that data, for a client that reads texts only. Images and resources follow the text as blocks of their own.
 
 use flyto_host::{CallError, Refusal};
 use flyto_tools::ToolResult;
@@ -9,20 +9,21 @@ use serde::Serialize;
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
+use crate::blocks::{Block, blocks};
 
 /// The member of `_meta` in which a refusal stands for programs.
 const REFUSAL: &str = "dev.flyto/refusal";
 
 /// The result of `tools/call`.
 ///
-/// Its text is one block. "MCP 2025-11-25, Server, Tools, Structured Content" wants the structured part as text as
+/// Its text is the first block. "MCP 2025-11-25, Server, Tools, Structured Content" wants the structured part as text as
 /// well, for clients that read no other; a text of the tool's own stays in its place.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallToolResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    content: [Text<'a>; 1],
+    content: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a Value>,
     is_error: bool,
@@ -30,16 +31,23 @@ struct CallToolResult<'a> {
     meta: Option<Value>,
 }
 
-/// A block of text for the model.
 #[derive(Debug, Serialize)]
-struct Text<'a> {
-    r#type: &'static str,
-    text: &'a str,
+#[serde(untagged)]
+enum Content<'a> {
+    /// A block of text for the model.
+    Text {
+        r#type: &'static str,
+        text: &'a str,
+    },
+    Other(Block<'a>),
 }
 
 /// The result of a call that took place: its text, its structured part, and whether it failed. A failure of the tool is a result
 /// with `isError`, which the model can react to, and no error of the protocol.
-pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome {
+///
+/// Blocks that are no text stand in the structured result of a tool without an output schema (`has_schema`), and are no longer there
+/// once they are blocks: a model would read them twice.
+pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult, has_schema: bool) -> Outcome {
     let is_error = result.is_error();
     let ToolResult { mut output, failure, data, .. } = result;
     if output.is_empty() {
@@ -50,21 +58,26 @@ pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome 
             (None, None) => output,
         };
     }
+    let blocks = data.as_ref().filter(|_| !has_schema).and_then(blocks);
+    if let Some(mut blocks) = blocks {
+        blocks.retain(|it| terms.revision.has_structured_results() || !it.is_late());
+        return write(server, terms, &output, blocks, None, is_error, None);
+    }
     // Up to 2025-11-25 the structured part is an object.
     let fits = |it: &Value| terms.revision.is_modern() || it.is_object();
     let structured = data.as_ref().filter(|it| terms.revision.has_structured_results() && fits(it));
-    write(server, terms, &output, structured, is_error, None)
+    write(server, terms, &output, Vec::new(), structured, is_error, None)
 }
 
 /// A result that is an object, which is its text as well.
 pub(crate) fn value(server: &Shared, terms: &Terms, value: &Value) -> Outcome {
     let structured = Some(value).filter(|_| terms.revision.has_structured_results());
-    write(server, terms, &value.to_string(), structured, false, None)
+    write(server, terms, &value.to_string(), Vec::new(), structured, false, None)
 }
 
 /// A result that is an error, in these words: what a model can react to.
 pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
-    write(server, terms, text, None, true, None)
+    write(server, terms, text, Vec::new(), None, true, None)
 }
 
 /// The result of a call that did not take place: why, and for a refusal its parts for programs.
@@ -73,7 +86,7 @@ pub(crate) fn not_called(server: &Shared, terms: &Terms, err: &CallError) -> Out
         CallError::Refused(refusal) => Some(refused(refusal)),
         _ => None,
     };
-    write(server, terms, &why_not(server, err), None, true, refusal)
+    write(server, terms, &why_not(server, err), Vec::new(), None, true, refusal)
 }
 
 /// A refusal for programs: the stage, the rule that decided with its place, and rules that would allow the call.
@@ -88,11 +101,12 @@ fn refused(refusal: &Refusal) -> Value {
     res
 }
 
-/// Writes a result: its text, its structured part where the revision takes one, and whether it is an error.
+/// Writes a result: its text, blocks that are none, its structured part where the revision takes one, and whether it is an error.
 fn write(
     server: &Shared,
     terms: &Terms,
     text: &str,
+    blocks: Vec<Block<'_>>,
     structured_content: Option<&Value>,
     is_error: bool,
     refusal: Option<Value>,
@@ -102,9 +116,11 @@ fn write(
     if let Some(refusal) = refusal {
         meta.get_or_insert_with(|| json!({}))[REFUSAL] = refusal;
     }
+    let text = Content::Text { r#type: "text", text };
+    let content = std::iter::once(text).chain(blocks.into_iter().map(Content::Other)).collect();
     let res = CallToolResult {
         result_type: is_modern.then_some("complete"),
-        content: [Text { r#type: "text", text }],
+        content,
         structured_content,
         is_error,
         meta,

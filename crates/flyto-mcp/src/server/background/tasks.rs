@@ -170,7 +170,11 @@ async fn get(server: &Shared, terms: &Terms, jobs: &Arc<Jobs>, job: &Job) -> Out
         State::Cancelled => of("cancelled"),
         State::Ended(end) => {
             let result = match end {
-                CallOutcome::Result(it) => result::of(server, terms, *it)?,
+                CallOutcome::Result(it) => {
+                    let tool = server.host.registry().get(&job.tool);
+                    let has_schema = tool.is_some_and(|it| it.tool().output_schema().is_some());
+                    result::of(server, terms, *it, has_schema)?
+                }
                 CallOutcome::Error(why) => result::error(server, terms, &why)?,
             };
             Task { result: Some(result), ..of("completed") }

@@ -143,7 +143,8 @@ impl JobCall {
                     State::Running => result::value(server, terms, &shown(&job)),
                     State::Cancelled => result::error(server, terms, "the call was cancelled"),
                     State::Ended(end) => match end {
-                        CallOutcome::Result(it) => result::of(server, terms, *it),
+                        // This tool declares no structured result of its own.
+                        CallOutcome::Result(it) => result::of(server, terms, *it, false),
                         CallOutcome::Error(why) => result::error(server, terms, &why),
                     },
                     State::Lost => {
