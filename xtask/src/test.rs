@@ -5,6 +5,7 @@
 use std::{
     fmt,
     io::{self, Write},
+    thread::available_parallelism,
 };
 
 use crate::{
@@ -28,7 +29,9 @@ pub(crate) fn run_all(filters: &[String]) -> Result<Counts, Stop> {
     // that nothing is compiled twice; xtask is running and stays as it is.
     process::run(cargo("build --workspace --exclude xtask --all-features --bins"))?;
     let mut command = cargo("test --workspace --all-features --no-fail-fast --");
-    command.args(filters);
+    // Most tests start processes and wait for them.
+    let n_cpus = available_parallelism().map_or(1, usize::from);
+    command.arg(format!("--test-threads={}", 2 * n_cpus)).args(filters);
     count(command)
 }
 
