@@ -168,6 +168,14 @@ impl<'a> Hits<'a> {
         self.deny.or(self.ask)
     }
 
+    /// Takes the rules of another name of the same tool, where there are none yet.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.deny = self.deny.or(other.deny);
+        self.ask = self.ask.or(other.ask);
+        self.allow = self.allow.or(other.allow);
+        self.kept = self.kept.or(other.kept);
+    }
+
     /// For names that a plugin chose itself, such as aliases.
     pub(crate) fn without_allow(mut self) -> Self {
         self.allow = None;

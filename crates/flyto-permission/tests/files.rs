@@ -288,6 +288,25 @@ fn tools_are_named_by_id_wire_name_and_class() {
 }
 
 #[test]
+fn a_rule_of_a_plugin_narrows_its_servers() {
+    use ClassTrust::Named;
+    use Verdict::{Allow, Ask, Deny};
+    for (rule, verdict, id, expected) in [
+        ("db:*", Deny, "db.admin:drop", Deny),
+        ("db:drop", Deny, "db.admin:drop", Deny),
+        ("db:get_*", Deny, "db.admin:drop", Allow),
+        ("d:*", Deny, "db.admin:drop", Allow),
+        ("db.admin:*", Deny, "db:drop", Allow),
+        ("db:*", Ask, "db.admin:drop", Ask),
+        // A server is allowed by its own name.
+        ("db:*", Allow, "db.admin:drop", Ask),
+    ] {
+        let allow = if verdict == Allow { "other:*" } else { "class:generic" };
+        check_tool(&[(verdict, rule), (Allow, allow)], id, "generic", Named, expected);
+    }
+}
+
+#[test]
 fn what_an_input_probably_means_only_narrows() {
     let id = ToolId::parse("p:sh").expect("this is a name");
     let input = serde_json::json!({"command": "git diff; rm x", "url": "https://bad.test/", "path": "/srv/.env"});

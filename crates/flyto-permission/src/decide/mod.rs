@@ -204,36 +204,33 @@ fn decide_within<'a>(
 /// count only for rules that ask or deny.
 fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> {
     let mut res = index.by_name(request.id.as_str());
-    let merge = |res: &mut Hits<'a>, other: Hits<'a>| {
-        res.deny = res.deny.or(other.deny);
-        res.ask = res.ask.or(other.ask);
-        res.allow = res.allow.or(other.allow);
-        res.kept = res.kept.or(other.kept);
+    let name = request.id.tool();
+    let other_name = match (request.id.owner(), name.split_once("__")) {
+        // `mcp__a__b` names the tool `b` of a server `a`, and as a wire name also `a__b` of a plugin `mcp`.
+        (Some("mcp"), Some(other)) => Some(other),
+        // What a plugin must not do, its servers must not either.
+        (Some(owner), _) => owner.split_once('.').map(|(plugin, _)| (plugin, name)),
+        (None, _) => None,
     };
-    // `mcp__a__b` names the tool `b` of a server `a`, and as a wire name also `a__b` of a plugin `mcp`.
-    if let (Some("mcp"), Some((server, tool))) =
-        (request.id.owner(), request.id.tool().split_once("__"))
-        && let Ok(id) = ToolId::with_owner(server, tool)
+    if let Some((owner, name)) = other_name
+        && let Ok(id) = ToolId::with_owner(owner, name)
     {
-        merge(&mut res, index.by_name(id.as_str()).without_allow());
+        res.merge(index.by_name(id.as_str()).without_allow());
     }
     for alias in request.aliases {
         let hits = index.by_name(alias);
-        merge(
-            &mut res,
-            match request.class_trust {
-                ClassTrust::Named => hits,
-                ClassTrust::Unnamed => hits.without_allow(),
-            },
-        );
+        res.merge(match request.class_trust {
+            ClassTrust::Named => hits,
+            ClassTrust::Unnamed => hits.without_allow(),
+        });
     }
     // `class:a` names a class, and reads as the tool `a` of a plugin `class`: it narrows both.
     if request.id.owner() == Some("class") {
-        merge(&mut res, index.by_class(request.id.tool()).without_allow());
+        res.merge(index.by_class(request.id.tool()).without_allow());
     }
-    merge(&mut res, index.by_class(request.effective_class().as_str()));
+    res.merge(index.by_class(request.effective_class().as_str()));
     if request.effective_class() != request.class {
-        merge(&mut res, index.by_class(request.class.as_str()).without_allow());
+        res.merge(index.by_class(request.class.as_str()).without_allow());
     }
     res
 }
