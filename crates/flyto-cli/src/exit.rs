@@ -183,7 +183,9 @@ impl Exit {
             Refusal::NoBash { .. } => Self::NotTried,
             Refusal::Store(err) => match &**err {
                 StoreError::NotFound { .. } => Self::NotFound,
-                StoreError::Conflict { .. } | StoreError::EditedByHand { .. } => Self::NotAllowed,
+                StoreError::Conflict { .. }
+                | StoreError::Decided { .. }
+                | StoreError::EditedByHand { .. } => Self::NotAllowed,
                 StoreError::Damaged { .. } | StoreError::InvalidName { .. } => Self::Invalid,
                 _ => Self::NotTried,
             },

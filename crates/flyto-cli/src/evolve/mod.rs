@@ -326,7 +326,13 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
     match refusal {
         // Each is drawn into the text, with what to do.
         Refusal::Invalid { findings } => stop.with_findings(findings),
-        Refusal::Store(_) => stop,
+        Refusal::Store(err) => match *err {
+            StoreError::Decided { name, .. } => {
+                let history = command_line(["flyto", "evolve", "history", &name]);
+                stop.with_help(format!("`{history}` shows what became of it"))
+            }
+            _ => stop,
+        },
         refusal => {
             let advice = refusal.advice();
             if !advice.is_empty() {

@@ -142,6 +142,7 @@ impl ToolBuilder {
                 .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
             match decision.answer {
                 Answer::Once => {
+                    self.settle(&proposal).await?;
                     let mut definition = checked.definition;
                     definition.version = review.to;
                     self.record(
@@ -163,6 +164,7 @@ impl ToolBuilder {
                     proposal.place = "the edited text".to_owned();
                 }
                 Answer::Deny { reason } => {
+                    self.settle(&proposal).await?;
                     let kept = self.redacted_text(&reason).await.unwrap_or_default();
                     let mut body =
                         json!({"tool": name, "sha256": told, "by": decision.by, "reason": &kept});
@@ -177,12 +179,27 @@ impl ToolBuilder {
                     // An agent reads it, and the log keeps it.
                     return Err(Refusal::Denied { reason: kept });
                 }
-                Answer::Later => return self.stage(&proposal, checked).await,
+                Answer::Later => {
+                    if let Some(id) = proposal.waits_as.clone() {
+                        self.blocking(move |store| store.check_waits(&id)).await?;
+                    }
+                    return self.stage(&proposal, checked).await;
+                }
             }
         }
         Err(Refusal::NotApproved {
             why: format!("it was edited {MAX_EDITS} times without an answer"),
         })
+    }
+
+    /// Has a proposal wait no longer, after an answer that makes no version.
+    ///
+    /// # Errors
+    ///
+    /// Another person decided meanwhile, so that this answer is none.
+    async fn settle(&self, proposal: &Proposal) -> Result<(), Refusal> {
+        let Some(id) = proposal.waits_as.clone() else { return Ok(()) };
+        self.blocking(move |store| store.unstage(&id)).await
     }
 
     /// Saves the approved text and registers it. A version that is saved and cannot be registered,
@@ -224,6 +241,7 @@ impl ToolBuilder {
         new.proposed_by.clone_from(&proposal.by);
         new.is_of_person = proposal.source == ProposalSource::Person;
         new.replaces_edit = proposal.replaces_edit;
+        new.decides.clone_from(&proposal.waits_as);
         let saved = self.blocking(move |store| store.commit(new)).await;
         let version = saved.map_err(|err| conflict(err, &definition))?;
         if let Err(refusal) = self.register(&version) {

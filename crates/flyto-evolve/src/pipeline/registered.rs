@@ -415,15 +415,16 @@ impl ToolBuilder {
     ///
     /// # Errors
     ///
-    /// As [`apply`](Self::apply).
+    /// As [`apply`](Self::apply). [`StoreError::Decided`] where it was decided while the approver was asked: of two answers the
+    /// first one holds.
     pub async fn resume(&self, id: &str) -> Result<Applied, Refusal> {
         let owned = id.to_owned();
         let pending = self.blocking(move |store| store.pending_one(&owned)).await?;
         let res = self.apply(pending.proposal()).await;
-        if matches!(res, Ok(Applied::Saved(_) | Applied::Once { .. }) | Err(Refusal::Denied { .. }))
-        {
+        if res.as_ref().is_err_and(|it| !matches!(it, Refusal::Denied { .. })) {
+            // What was saved meanwhile is the reason of many a refusal.
             let id = id.to_owned();
-            self.blocking(move |store| store.unstage(&id)).await?;
+            self.blocking(move |store| store.check_waits(&id)).await?;
         }
         res
     }

@@ -71,8 +71,12 @@ pub struct NewVersion {
     pub evidence: Value,
     /// Whether a person proposed it.
     pub is_of_person: bool,
-    /// The hash of an edit by hand that it takes the place of. Any other edit is [`StoreError::EditedByHand`].
+    /// The hash of an edit by hand that it takes the place of. Any other edit is [`StoreError::EditedByHand`], and none is
+    /// [`StoreError::Decided`].
     pub replaces_edit: Option<DefinitionHash>,
+    /// The id of the proposal that it decides, which waits no longer then. Where none waits, the save is
+    /// [`StoreError::Decided`].
+    pub decides: Option<String>,
 }
 
 impl NewVersion {
@@ -89,6 +93,7 @@ impl NewVersion {
             evidence: Value::Null,
             is_of_person: false,
             replaces_edit: None,
+            decides: None,
         }
     }
 
@@ -122,7 +127,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Conflict`] where the tool is not at `base` any more, with the version that it has;
-    /// [`StoreError::Cycle`]; [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
+    /// [`StoreError::Cycle`]; [`StoreError::Decided`] where what it decides waits no longer; [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Events`] and [`StoreError::Io`]. Nothing is
     /// saved then.
     pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
@@ -141,6 +146,16 @@ impl Store {
         // comparison, and one that comes later by the link.
         let numbers = self.numbers(&name)?;
         let Stand { last, view, newest, .. } = self.stand(&name, &mut Vec::new())?;
+        if let Some(id) = &new.decides {
+            self.check_waits(id)?;
+        }
+        if let Some(edit) = new.replaces_edit
+            && !matches!(&view, View::Edited(_))
+        {
+            let version = last.filter(|it| it.hash() == edit).map(|it| it.number);
+            let what = format!("the edit of {}", self.view_path(&name).display());
+            return Err(StoreError::Decided { what, name, version });
+        }
         if last.as_ref().map(|it| it.number) != new.base {
             return Err(StoreError::Conflict { name, base: new.base, current: last.map(Box::new) });
         }
@@ -163,6 +178,7 @@ impl Store {
         if new.status == Status::Active {
             self.check_cycle(&new.definition)?;
         }
+        let decides = new.decides.clone();
         let version = Self::numbered(new, numbers.last().copied().max(newest));
         let body = json!({
             "tool": name,
@@ -183,7 +199,12 @@ impl Store {
         };
         // The version is there or it is not; a record that cannot be written changes nothing about that.
         drop(begun.end(&outcome));
-        res.map(|()| version)
+        res?;
+        if let Some(id) = decides {
+            // One that stays is found out by its base.
+            drop(self.remove_pending(&id));
+        }
+        Ok(version)
     }
 
     /// Compares a composite with the others of the store, by their names. An alias of a tool, and a composite that is not of the

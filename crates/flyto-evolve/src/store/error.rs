@@ -79,6 +79,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// What waited for a decision waits no longer: another person decided meanwhile.
+    #[error("{what} waits no longer: {}", decided_text(*version))]
+    Decided {
+        /// The proposal or the edited file.
+        what: String,
+        /// The tool.
+        name: String,
+        /// The version that has its text, where it was saved.
+        version: Option<u64>,
+    },
     /// As many proposals wait for a person as may.
     #[error("{limit} proposals{} wait for a person, and that is the most: one has to be approved or denied first", name.as_ref().map(|it| format!(" of {it:?}")).unwrap_or_default())]
     Waiting {
@@ -122,6 +132,13 @@ fn version_text(version: Option<&Version>) -> String {
 
 fn number_text(number: Option<u64>) -> String {
     number.map_or_else(|| "no version".to_owned(), |it| format!("version {it}"))
+}
+
+fn decided_text(version: Option<u64>) -> String {
+    match version {
+        Some(version) => format!("its text was saved as version {version}"),
+        None => "it was denied or changed meanwhile".to_owned(),
+    }
 }
 
 fn missing_text(name: &str, version: Option<u64>) -> String {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError};
+use super::{Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError, Version};
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
 /// The most proposals of one tool that wait.
@@ -276,12 +276,38 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`stage`](Self::stage). One that is not there is no error.
+    /// [`StoreError::Decided`] where it waits no longer, else as [`stage`](Self::stage).
     pub fn unstage(&self, id: &str) -> Result<(), StoreError> {
-        let path = self.pending_path(id)?;
         let _lock = self.lock()?;
+        self.check_waits(id)?;
+        self.remove_pending(id)
+    }
+
+    /// Removes the file of a proposal, by the caller that has the lock.
+    pub(super) fn remove_pending(&self, id: &str) -> Result<(), StoreError> {
+        let path = self.pending_path(id)?;
         self.told("remove", &path, self.files().remove(&path))?;
         self.told("write to the disk", PENDING, self.files().sync_dir(PENDING))
+    }
+
+    /// Whether a proposal waits, at this moment.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Decided`] where it does not, with the last version of the tool where that is what was proposed.
+    pub(crate) fn check_waits(&self, id: &str) -> Result<(), StoreError> {
+        self.pending_path(id)?;
+        let files = self.told("list", PENDING, self.files().names(PENDING))?;
+        if files.iter().any(|it| it.strip_suffix(".json") == Some(id)) {
+            return Ok(());
+        }
+        let name = id.rsplit_once('-').map_or(id, |it| it.0).to_owned();
+        let is_it = |it: &Version| {
+            let tools = it.approval.as_ref().map(|it| it.tools.clone()).unwrap_or_default();
+            it.hash().with_tools(&tools).proposal_id(&name) == id
+        };
+        let version = self.last(&name)?.filter(is_it).map(|it| it.number);
+        Err(StoreError::Decided { what: format!("the proposal {id:?}"), name, version })
     }
 
     fn pending_path(&self, id: &str) -> Result<String, StoreError> {

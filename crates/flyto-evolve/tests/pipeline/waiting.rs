@@ -1,6 +1,9 @@
 //! Proposals that wait for a person.
 
-use flyto_evolve::{Answer, MAX_PENDING_OF_TOOL, RecoveredKind, Stage};
+use flyto_evolve::{
+    Answer, Approver, ApproverError, Decision, MAX_PENDING_OF_TOOL, RecoveredKind, Review, Stage,
+    StoreError,
+};
 
 use super::*;
 
@@ -78,4 +81,116 @@ async fn a_torn_proposal_is_told_and_set_aside() {
     assert_eq!((report.recovered.len(), &report.set_aside), (0, &vec![aside.clone()]));
     assert_eq!(bench.store().damaged_proposals().unwrap()[0].path, *aside);
     assert_eq!(staged(&bench, &def("report", "date -u\n"), None).await.unwrap(), id);
+}
+
+/// An approver who answers when another person has decided on the same text.
+#[derive(Debug)]
+struct Slower {
+    other: ToolBuilder,
+    waits: Waits,
+    answer: Answer,
+}
+
+#[derive(Debug, Clone)]
+enum Waits {
+    Proposal(String),
+    File,
+}
+
+async fn taken_up(builder: &ToolBuilder, waits: &Waits) -> Result<Applied, Refusal> {
+    match waits {
+        Waits::Proposal(id) => builder.resume(id).await,
+        Waits::File => builder.adopt("t", "bob").await,
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for Slower {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        drop(taken_up(&self.other, &self.waits).await);
+        Ok(Decision::new(self.answer.clone(), "bob"))
+    }
+}
+
+/// What the slower one of two persons is told.
+async fn told_late(bench: &Bench, waits: &Waits, faster: Answer, slower: Answer) -> String {
+    bench.approver.answers(faster);
+    let approver =
+        Slower { other: bench.builder.clone(), waits: waits.clone(), answer: slower.clone() };
+    let host = HostContext::new(host_env(), "/tmp");
+    let store = Store::new(bench.store().dir());
+    let builder =
+        ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Arc::new(Registry::new()))
+            .approver(Arc::new(approver))
+            .build();
+    let res = taken_up(&builder, waits).await;
+    let Err(Refusal::Store(err)) = res else { panic!("{slower:?}: {res:?}") };
+    assert!(matches!(*err, StoreError::Decided { .. }), "{err:?}");
+    err.to_string()
+}
+
+#[tokio::test]
+async fn of_two_answers_to_a_proposal_the_first_holds() {
+    let deny = || Answer::Deny { reason: "dangerous".into() };
+    for slower in [Answer::Save, Answer::Once, Answer::Later, deny()] {
+        for faster in [deny(), Answer::Save] {
+            let bench = Bench::new();
+            let id = staged(&bench, &def("t", "date -u\n"), None).await.unwrap();
+            let waits = Waits::Proposal(id.clone());
+            let is_saved = matches!(faster, Answer::Save);
+            let told = told_late(&bench, &waits, faster, slower.clone()).await;
+            let end = if is_saved {
+                "its text was saved as version 1"
+            } else {
+                "it was denied or changed meanwhile"
+            };
+            assert_eq!(told, format!("the proposal {id:?} waits no longer: {end}"));
+            let n_versions = bench.store().history("t").map_or(0, |it| it.len());
+            assert_eq!(n_versions, usize::from(is_saved), "{slower:?}");
+            assert!(bench.store().pending().unwrap().is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_was_discarded_meanwhile_is_not_saved() {
+    let bench = Bench::new();
+    bench.save(&def("t", "date\n"), None).await;
+    let view = bench.store().view_path("t");
+    let text = std::fs::read_to_string(&view).unwrap();
+    std::fs::write(&view, text.replace("date", "date -u")).unwrap();
+    let store = bench.store().clone();
+    let discarded = Discarding(store);
+    let host = HostContext::new(host_env(), "/tmp");
+    let builder = ToolBuilder::builder(
+        Store::new(bench.store().dir()),
+        ExecEnv::new(Local::new()),
+        host,
+        Arc::new(Registry::new()),
+    )
+    .approver(Arc::new(discarded))
+    .build();
+    let Err(Refusal::Store(err)) = builder.adopt("t", "bob").await else { panic!("it is saved") };
+    let what = format!(
+        "the edit of {} waits no longer: it was denied or changed meanwhile",
+        view.display()
+    );
+    assert_eq!(err.to_string(), what);
+    // Where it was saved, the slower one is told as which version.
+    std::fs::write(&view, text.replace("date", "date -R")).unwrap();
+    let told = told_late(&bench, &Waits::File, Answer::Save, Answer::Save).await;
+    assert!(told.ends_with("its text was saved as version 2"), "{told}");
+    assert_eq!(bench.store().history("t").unwrap().len(), 2);
+}
+
+/// An approver who saves an edit that another person has discarded.
+#[derive(Debug)]
+struct Discarding(Store);
+
+#[async_trait::async_trait]
+impl Approver for Discarding {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        self.0.discard_edit("t").unwrap();
+        Ok(Decision::new(Answer::Save, "bob"))
+    }
 }
