@@ -1,7 +1,7 @@
 //! Keeping the watched directories those that matter.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fmt,
     path::{Path, PathBuf},
 };
@@ -58,32 +58,39 @@ impl Followed {
     /// removed; the watch of whatever has that path now is made anew.
     pub(super) fn step(&mut self, wanted: Interests, doubtful: &HashSet<PathBuf>) -> Step {
         let mut res = Step::default();
-        let mut path_of: BTreeMap<Identity, PathBuf> = BTreeMap::new();
-        for (path, interest) in wanted.0 {
+        // In order of paths, byte by byte: of several that lead to a directory the first is watched, and where there are too few
+        // watches, parents come before children.
+        let mut wanted: Vec<_> = wanted.0.into_iter().collect();
+        wanted.sort_unstable_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
+        let mut dirs: Vec<(PathBuf, Identity)> = Vec::with_capacity(wanted.len());
+        let mut place_of: HashMap<Identity, usize> = HashMap::with_capacity(wanted.len());
+        res.interests.0.reserve(wanted.len());
+        for (path, interest) in wanted {
             // A directory that has just gone has its parent watched, which tells.
             let Some(id) = identity(&path) else { continue };
-            let path = path_of.entry(id).or_insert(path);
-            res.interests.0.entry(path.clone()).or_default().add(interest);
+            let place = *place_of.entry(id.clone()).or_insert_with(|| {
+                dirs.push((path, id));
+                dirs.len() - 1
+            });
+            res.interests.0.entry(dirs[place].0.clone()).or_default().add(interest);
         }
-        let identities: HashMap<PathBuf, Identity> =
-            path_of.into_iter().map(|(id, path)| (path, id)).collect();
 
         let is_doubtful = |path: &Path| path.ancestors().any(|it| doubtful.contains(it));
         self.watched.retain(|path, id| {
-            let stays = identities.get(path) == Some(id) && !is_doubtful(path);
+            let is_wanted = place_of.get(id).is_some_and(|it| dirs[*it].0 == *path);
+            let stays = is_wanted && !is_doubtful(path);
             if !stays {
                 self.watcher.unwatch(path);
             }
             stays
         });
-        // In order of paths: where there are too few watches, parents come before children.
-        for path in res.interests.0.keys() {
-            if self.watched.contains_key(path) {
+        for (path, id) in dirs {
+            if self.watched.contains_key(&path) {
                 continue;
             }
-            match self.watcher.watch(path) {
+            match self.watcher.watch(&path) {
                 Ok(()) => {
-                    self.watched.insert(path.clone(), identities[path].clone());
+                    self.watched.insert(path, id);
                     res.has_new = true;
                 }
                 Err(err) if is_its_own_fault(&err) => {}

@@ -1,11 +1,12 @@
 //! Which events of a directory matter.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
+use flyto_plugin::{CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, MANIFEST_FILE, MCP_FILE};
 use notify::{
     Event, EventKind,
     event::{AccessKind, AccessMode, ModifyKind},
@@ -13,9 +14,10 @@ use notify::{
 
 /// The watched directories, and what matters in each.
 ///
-/// Paths are absolute, as the watcher names them in its events.
+/// Paths are absolute, as the watcher names them in its events. They are hashed: a map in their order compares each path with ten
+/// others, part by part, where there are a thousand of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Interests(pub(super) BTreeMap<PathBuf, Interest>);
+pub(super) struct Interests(pub(super) HashMap<PathBuf, Interest>);
 
 /// What matters in a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(super) struct Interest {
     pub(super) entries: bool,
     /// Everything that happens to any entry.
     pub(super) contents: bool,
+    /// Everything that happens to the entries that make a directory a plugin. In a thousand plugins they have the same names.
+    pub(super) manifests: bool,
     /// Everything that happens to the entries of these names.
     pub(super) names: BTreeSet<OsString>,
 }
@@ -40,6 +44,7 @@ impl Interest {
     pub(super) fn add(&mut self, other: Self) {
         self.entries |= other.entries;
         self.contents |= other.contents;
+        self.manifests |= other.manifests;
         self.names.extend(other.names);
     }
 }
@@ -49,13 +54,12 @@ impl Interests {
         self.of(dir).names.insert(name.to_owned());
     }
 
-    /// The same for several: the directory is looked up once.
-    pub(super) fn add_names<'n>(&mut self, dir: &Path, names: impl IntoIterator<Item = &'n OsStr>) {
-        self.of(dir).names.extend(names.into_iter().map(OsStr::to_owned));
-    }
-
     pub(super) fn add_entries(&mut self, dir: &Path) {
         self.of(dir).entries = true;
+    }
+
+    pub(super) fn add_manifests(&mut self, dir: &Path) {
+        self.of(dir).manifests = true;
     }
 
     pub(super) fn add_contents(&mut self, dir: &Path) {
@@ -94,8 +98,18 @@ impl Interests {
     fn matters(&self, path: &Path, moves: bool) -> bool {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return moves };
         let Some(interest) = self.0.get(dir) else { return false };
-        (moves && interest.entries) || interest.contents || interest.names.contains(name)
+        (moves && interest.entries)
+            || interest.contents
+            || interest.names.contains(name)
+            || (interest.manifests && manifests().contains(&name))
     }
+}
+
+/// The entries that make a directory a plugin: manifests, and the directory of one.
+pub(super) fn manifests() -> [&'static OsStr; 4] {
+    let claude = Path::new(CLAUDE_MANIFEST_FILE);
+    let claude_dir = claude.parent().unwrap_or(claude).as_os_str();
+    [MANIFEST_FILE.as_ref(), MCP_FILE.as_ref(), CLAUDE_MCP_FILE.as_ref(), claude_dir]
 }
 
 /// Whether more than reading has happened.
@@ -133,6 +147,7 @@ mod tests {
         let mut res = Interests::default();
         res.add_entries(Path::new("/plugins"));
         res.add_name(Path::new("/plugins/p"), OsStr::new("plugin.json"));
+        res.add_manifests(Path::new("/plugins/q"));
         res.add_contents(Path::new("/store"));
         res
     }
@@ -149,6 +164,10 @@ mod tests {
         for kind in [WRITTEN, DATA, RENAMED, CREATED, MODE, REMOVED] {
             check(kind, "/plugins/p/plugin.json", true, &[]);
             check(kind, "/plugins/p/run.log", false, &[]);
+            for name in ["plugin.json", "mcp.json", ".mcp.json", ".claude-plugin"] {
+                check(kind, &format!("/plugins/q/{name}"), true, &[]);
+            }
+            check(kind, "/plugins/q/run.log", false, &[]);
         }
     }
 

@@ -1,7 +1,6 @@
 //! What there is to watch.
 
 use std::{
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -61,14 +60,13 @@ impl Places {
         let Ok(entries) = fs::read_dir(dir) else { return };
         for entry in entries.flatten() {
             // Also one without a manifest: that may come.
-            let kind = entry.file_type();
-            if kind.as_ref().is_ok_and(|it| it.is_symlink()) {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() {
                 self.links(entry.path());
-            } else if !kind.is_ok_and(|it| it.is_dir()) {
-                continue;
             }
+            // A look through a link; what is no link has said what it is.
             let path = entry.path();
-            if path.is_dir() {
+            if kind.is_dir() || (kind.is_symlink() && path.is_dir()) {
                 self.plugin(&path);
             }
         }
@@ -84,12 +82,14 @@ impl Places {
 
     /// A directory that is a plugin, or may become one.
     fn plugin(&mut self, dir: &Path) {
-        let claude = Path::new(CLAUDE_MANIFEST_FILE);
-        self.name(&dir.join(claude));
-        let files = [MANIFEST_FILE, MCP_FILE, CLAUDE_MCP_FILE];
-        let claude_dir = claude.parent().unwrap_or(claude).as_os_str();
-        self.0.add_names(dir, files.map(OsStr::new).into_iter().chain([claude_dir]));
-        for name in files {
+        self.0.add_manifests(dir);
+        let claude = dir.join(CLAUDE_MANIFEST_FILE);
+        if let (Some(dir), Some(name)) = (claude.parent(), claude.file_name())
+            && dir.is_dir()
+        {
+            self.0.add_name(dir, name);
+        }
+        for name in [MANIFEST_FILE, MCP_FILE, CLAUDE_MCP_FILE] {
             let file = dir.join(name);
             if file.is_symlink() {
                 self.links(file);
@@ -149,22 +149,27 @@ fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{collections::BTreeSet, ffi::OsString, os::unix::fs::symlink};
 
     use expect_test::{Expect, expect};
 
-    use super::*;
+    use super::{super::interest::manifests, *};
 
     #[track_caller]
     fn check(root: &Path, f: impl FnOnce(&mut Places), expect: Expect) {
         let mut places = Places::default();
         f(&mut places);
         let mut res = String::new();
-        for (dir, interest) in &places.0.0 {
+        let mut dirs: Vec<_> = places.0.0.iter().collect();
+        dirs.sort_unstable_by_key(|(dir, _)| *dir);
+        for (dir, interest) in dirs {
             let dir = dir.strip_prefix(root).expect("below the root");
             let entries = if interest.entries { " *" } else { "" };
             res += &format!("{}:{entries}", dir.display());
-            for name in &interest.names {
+            let manifests = interest.manifests.then(manifests);
+            let names = interest.names.iter().map(OsString::as_os_str);
+            let names: BTreeSet<_> = names.chain(manifests.into_iter().flatten()).collect();
+            for name in names {
                 res += &format!(" {}", name.display());
             }
             res.push('\n');

@@ -1,7 +1,7 @@
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 /// Device and inode.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::watch) struct Identity(u64, u64);
 
 /// What the directory at `path` is known by under every path; `None` where there is none.
