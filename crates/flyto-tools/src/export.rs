@@ -21,9 +21,11 @@
 //! assert!(res.refused.is_empty());
 //! ```
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::name::ToolId;
@@ -140,36 +142,39 @@ pub fn export_one(
     format: Format,
     ctx: &DescribeContext,
 ) -> Result<Value, ExportError> {
-    let schema = taken_schema(entry, format)?;
+    let schema = || taken_schema(entry, format);
     let name = entry.wire_name();
-    let description = entry.tool().description(ctx);
+    let description = || entry.tool().description(ctx);
     Ok(match format {
-        Format::Mcp => mcp(entry, &description, schema),
+        Format::Mcp => {
+            let tool = serde_json::to_value(McpTool::of(entry, ctx)?);
+            tool.expect("its keys are texts")
+        }
         Format::OpenAiResponses => json!({
             "type": "function",
             "name": name,
-            "description": description,
-            "parameters": schema,
+            "description": description(),
+            "parameters": schema()?,
             "strict": false,
         }),
         Format::OpenAiChat => json!({
             "type": "function",
             "function": {
                 "name": name,
-                "description": description,
-                "parameters": schema,
+                "description": description(),
+                "parameters": schema()?,
                 "strict": false,
             },
         }),
         Format::Anthropic => json!({
             "name": name,
-            "description": description,
-            "input_schema": schema,
+            "description": description(),
+            "input_schema": schema()?,
         }),
         Format::Gemini => json!({
             "name": name,
-            "description": description,
-            "parametersJsonSchema": schema,
+            "description": description(),
+            "parametersJsonSchema": schema()?,
         }),
     })
 }
@@ -194,13 +199,13 @@ pub fn refused<'a>(
 }
 
 /// The input schema of a tool as a format takes it.
-fn taken_schema(entry: &Entry, format: Format) -> Result<Map<String, Value>, ExportError> {
+fn taken_schema(entry: &Entry, format: Format) -> Result<Cow<'_, Map<String, Value>>, ExportError> {
     check_schema(entry, format)?;
-    let mut schema = object_schema(entry.tool().input_schema());
-    if format == Format::Mcp {
-        spell_out_booleans(&mut schema);
-    }
-    Ok(schema)
+    let schema = object_schema(entry.tool().input_schema());
+    Ok(match format {
+        Format::Mcp => spelled_out(schema),
+        _ => schema,
+    })
 }
 
 /// Whether a format takes the input schema of a tool. Nothing is copied: a server asks at its start, for every tool.
@@ -224,46 +229,94 @@ fn check_schema(entry: &Entry, format: Format) -> Result<(), ExportError> {
     }
 }
 
-/// An element of `tools` as the Model Context Protocol has it, with all four hints.
-fn mcp(entry: &Entry, description: &str, input_schema: Map<String, Value>) -> Value {
-    let metadata = entry.tool().metadata();
-    let mut tool = Map::new();
-    tool.insert("name".into(), entry.wire_name().into());
-    if let Some(title) = &metadata.title {
-        tool.insert("title".into(), title.as_str().into());
+/// A tool as an element of `tools` of the [Model Context Protocol](Format::Mcp), to be written as JSON: what [`export_one`] gives,
+/// without a copy of its schemas. A list of a thousand tools is made of these.
+///
+/// ```
+/// use flyto_tools::{
+///     DescribeContext, Registry,
+///     export::{Format, McpTool, export_one},
+/// };
+/// # use std::sync::Arc;
+/// # use flyto_tools::{NativeTool, NoInput};
+///
+/// let registry = Registry::new();
+/// # let ping = NativeTool::builder("ping", "Answers.").run(async |_, _: NoInput| "pong")?;
+/// # registry.register("me", Arc::new(ping))?;
+/// let ctx = DescribeContext::new();
+/// for entry in registry.snapshot().iter() {
+///     let written = serde_json::to_string(&McpTool::of(entry, &ctx)?)?;
+///     assert_eq!(written, export_one(entry, Format::Mcp, &ctx)?.to_string());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpTool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: Cow<'a, str>,
+    input_schema: Cow<'a, Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Cow<'a, Map<String, Value>>>,
+    annotations: Annotations<'a>,
+}
+
+/// What a tool says of its effects: all four hints.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+impl<'a> McpTool<'a> {
+    /// The tool of this entry, described for `ctx`.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError`] where clients cannot take its schema.
+    pub fn of(entry: &'a Entry, ctx: &'a DescribeContext) -> Result<Self, ExportError> {
+        let metadata = entry.tool().metadata();
+        let title = metadata.title.as_deref();
+        let is_object = |it: &Value| it.get("type").is_some_and(|it| it == "object");
+        let output_schema = entry.tool().output_schema().filter(|it| is_object(it));
+        Ok(Self {
+            name: entry.wire_name(),
+            title,
+            input_schema: taken_schema(entry, Format::Mcp)?,
+            description: entry.tool().description(ctx),
+            output_schema: output_schema.and_then(readable),
+            annotations: Annotations {
+                title,
+                read_only_hint: metadata.is_read_only(),
+                destructive_hint: metadata.is_destructive(),
+                idempotent_hint: metadata.is_idempotent(),
+                open_world_hint: metadata.is_open_world(),
+            },
+        })
     }
-    tool.insert("description".into(), description.into());
-    tool.insert("inputSchema".into(), input_schema.into());
-    let output_schema = entry.tool().output_schema();
-    if let Some(schema) = output_schema.and_then(readable_output)
-        && schema.get("type") == Some(&json!("object"))
-    {
-        tool.insert("outputSchema".into(), schema.into());
+
+    /// Whether its output schema is given, which is so where the root of one is an object.
+    #[must_use]
+    pub fn has_output_schema(&self) -> bool {
+        self.output_schema.is_some()
     }
-    let mut annotations = Map::new();
-    if let Some(title) = &metadata.title {
-        annotations.insert("title".into(), title.as_str().into());
-    }
-    for (hint, value) in [
-        ("readOnlyHint", metadata.is_read_only()),
-        ("destructiveHint", metadata.is_destructive()),
-        ("idempotentHint", metadata.is_idempotent()),
-        ("openWorldHint", metadata.is_open_world()),
-    ] {
-        annotations.insert(hint.into(), value.into());
-    }
-    tool.insert("annotations".into(), annotations.into());
-    tool.into()
 }
 
 /// The schema with `"type": "object"` at its root, of one that may have it.
-fn object_schema(schema: &Value) -> Map<String, Value> {
+fn object_schema(schema: &Value) -> Cow<'_, Map<String, Value>> {
     match schema.as_object() {
-        Some(map) if map.contains_key("type") => map.clone(),
+        Some(map) if map.contains_key("type") => Cow::Borrowed(map),
         map => {
             let mut typed = Map::from_iter([("type".into(), "object".into())]);
             typed.extend(map.cloned().into_iter().flatten());
-            typed
+            Cow::Owned(typed)
         }
     }
 }
@@ -282,18 +335,18 @@ fn object_schema(schema: &Value) -> Map<String, Value> {
 /// ```
 #[must_use]
 pub fn readable_output(schema: &Value) -> Option<Map<String, Value>> {
+    readable(schema).map(Cow::into_owned)
+}
+
+/// The same without a copy, where nothing is written in another way.
+fn readable(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     let schema = schema.as_object()?;
-    if unreadable_member(schema).is_some() {
-        return None;
-    }
-    let mut res = schema.clone();
-    spell_out_booleans(&mut res);
-    Some(res)
+    unreadable_member(schema).is_none().then(|| spelled_out(Cow::Borrowed(schema)))
 }
 
 /// The member that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema
 /// Reference, Tool"): `$schema`, `type`, `properties` and `required`. The official SDKs refuse a whole list for another one.
-/// A property whose schema is a boolean is [written as an object](spell_out_booleans).
+/// A property whose schema is a boolean is [written as an object](spelled_out).
 fn unreadable_member(schema: &Map<String, Value>) -> Option<&'static str> {
     let is_readable = |member: &str, value: &Value| match member {
         "$schema" => value.is_string(),
@@ -351,9 +404,13 @@ fn collect<'a>(schema: &'a Value, references: &mut Vec<&'a str>, ids: &mut Vec<&
     }
 }
 
-/// Writes the schemas `true` and `false` of properties as objects, for services that take nothing else.
-fn spell_out_booleans(schema: &mut Map<String, Value>) {
-    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+/// The schema with the schemas `true` and `false` of properties as objects, for services that take nothing else.
+fn spelled_out(mut schema: Cow<'_, Map<String, Value>>) -> Cow<'_, Map<String, Value>> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if !properties.into_iter().flat_map(Map::values).any(Value::is_boolean) {
+        return schema;
+    }
+    let properties = schema.to_mut().get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(Map::values_mut) {
         match property {
             Value::Bool(true) => *property = json!({}),
@@ -361,6 +418,7 @@ fn spell_out_booleans(schema: &mut Map<String, Value>) {
             _ => {}
         }
     }
+    schema
 }
 
 impl Format {
