@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flyto_tools::{
     DescribeContext, Entry, Snapshot,
-    export::{Format, export_one, readable_output},
+    export::{McpTool, readable_output},
 };
 use serde::Serialize;
 use serde_json::{
@@ -133,7 +133,7 @@ impl Listing {
         let ctx = DescribeContext::new().with_tools(snapshot.clone());
         let tool = |entry: &Entry| {
             let mut tool = describe(entry, &ctx, is_modern)?;
-            tool.as_object_mut()?.extend(hints(entry, output_limit_bytes));
+            tool.meta = hints(entry, output_limit_bytes);
             Some((entry.wire_name().to_owned(), to_raw_value(&tool).ok()?))
         };
         let mut tools: Vec<_> = snapshot.iter().filter_map(tool).collect();
@@ -161,34 +161,53 @@ fn named(tool: Value) -> Option<(String, Box<RawValue>)> {
     Some((tool["name"].as_str()?.to_owned(), to_raw_value(&tool).ok()?))
 }
 
-/// A tool as an element of the list; `None` for one whose schema no client takes, for it would cost them the whole
-/// list.
-pub(crate) fn describe(entry: &Entry, ctx: &DescribeContext, is_modern: bool) -> Option<Value> {
-    let mut tool = export_one(entry, Format::Mcp, ctx).ok()?;
-    let members = tool.as_object_mut()?;
-    if is_modern && let Some(schema) = entry.tool().output_schema().and_then(readable_output) {
-        // Any schema: the structured part of a result may be any value.
-        members.entry("outputSchema").or_insert_with(|| schema.into());
-    }
-    Some(tool)
+/// A tool as an element of the list, which copies nothing of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Described<'a> {
+    #[serde(flatten)]
+    tool: McpTool<'a>,
+    /// One whose root is no object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Map<String, Value>>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Hints>,
 }
 
 /// The `_meta` of a tool: what Claude Code reads of it.
-fn hints(entry: &Entry, output_limit_bytes: Option<u64>) -> Option<(String, Value)> {
+#[derive(Debug, Serialize)]
+struct Hints {
+    /// Characters of its result that are shown to the model.
+    #[serde(rename = "anthropic/maxResultSizeChars", skip_serializing_if = "Option::is_none")]
+    max_chars: Option<u64>,
+    /// `true` where the user is asked each time, also where the client lets other tools pass.
+    #[serde(rename = "anthropic/requiresUserInteraction", skip_serializing_if = "Option::is_none")]
+    asks_user: Option<bool>,
+}
+
+/// A tool as an element of the list; `None` for one whose schema no client takes, for it would cost them the whole
+/// list.
+pub(crate) fn describe<'a>(
+    entry: &'a Entry,
+    ctx: &'a DescribeContext,
+    is_modern: bool,
+) -> Option<Described<'a>> {
+    let tool = McpTool::of(entry, ctx).ok()?;
+    // Any schema in the new era: the structured part of a result may be any value.
+    let takes_any = is_modern && !tool.has_output_schema();
+    let output_schema = entry.tool().output_schema().filter(|_| takes_any);
+    Some(Described { tool, output_schema: output_schema.and_then(readable_output), meta: None })
+}
+
+fn hints(entry: &Entry, output_limit_bytes: Option<u64>) -> Option<Hints> {
     /// The largest value that the client takes.
     const MAX_CHARS: u64 = 500_000;
     /// For the line that tells what was cut out.
     const LINE_CHARS: u64 = 500;
-    let mut res = Map::new();
-    if let Some(limit) = output_limit_bytes {
-        let chars = limit.saturating_add(LINE_CHARS).min(MAX_CHARS);
-        res.insert("anthropic/maxResultSizeChars".into(), chars.into());
-    }
-    if entry.tool().metadata().requires_checkpoint {
-        // The user is asked each time, also where the client lets other tools pass.
-        res.insert("anthropic/requiresUserInteraction".into(), true.into());
-    }
-    (!res.is_empty()).then(|| ("_meta".to_owned(), res.into()))
+    let max_chars = output_limit_bytes.map(|it| it.saturating_add(LINE_CHARS).min(MAX_CHARS));
+    let asks_user = entry.tool().metadata().requires_checkpoint.then_some(true);
+    let is_empty = max_chars.is_none() && asks_user.is_none();
+    (!is_empty).then_some(Hints { max_chars, asks_user })
 }
 
 /// Whether a text may be the wire name of a tool.
