@@ -43,6 +43,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use flyto_execenv::Environment;
+use rustix::process::{Resource, getrlimit};
 
 use crate::args::{Args, Presets};
 use crate::exit::{Ending, Exit, Why};
@@ -51,7 +52,7 @@ use crate::session::Session;
 use crate::stop::Stop;
 use crate::terminal::{Form, escape};
 
-/// Bytes of the stack of this program: 8 MiB, which Linux gives the first thread of a process by default. A smaller limit
+/// Bytes of the stack of this program, at least: 8 MiB, which Linux gives the first thread of a process by default. A smaller limit
 /// (`ulimit -s`) is for the programs that are started, and would end this one by a signal: in a debug build the description
 /// of the options alone takes more than 320 KiB, in frames of up to 126 KiB that clap's derive makes.
 const STACK_BYTES: usize = 8 << 20;
@@ -59,6 +60,10 @@ const STACK_BYTES: usize = 8 << 20;
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let whole = || guarded(|| run(&words));
+    // The heap of the first thread grows by 128 KiB at once, those of others page by page (mallopt(3), M_TOP_PAD; glibc's `grow_heap`).
+    if first_stack_bytes() >= STACK_BYTES as u64 {
+        return whole().into();
+    }
     let thread = thread::Builder::new().name("flyto".to_owned()).stack_size(STACK_BYTES);
     let exit = thread::scope(|scope| match thread.spawn_scoped(scope, whole) {
         Ok(thread) => thread.join().unwrap_or(Exit::Internal),
@@ -66,6 +71,11 @@ fn main() -> ExitCode {
         Err(_) => whole(),
     });
     exit.into()
+}
+
+/// Bytes that the stack of the first thread may grow to (getrlimit(2), RLIMIT_STACK).
+fn first_stack_bytes() -> u64 {
+    getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
 }
 
 fn run(words: &[OsString]) -> Exit {
