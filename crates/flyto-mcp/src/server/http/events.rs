@@ -19,12 +19,26 @@ use super::Body;
 use crate::server::outbox::Queued;
 
 /// Messages as events, until no sender is left. The sender notices when this is dropped.
-pub(super) struct Events(mpsc::Receiver<Queued>);
+pub(super) struct Events {
+    /// The first one, where it was waited for.
+    first: Option<Queued>,
+    rest: mpsc::Receiver<Queued>,
+}
 
 impl Events {
     /// A response whose events are these messages.
     pub(super) fn response(messages: mpsc::Receiver<Queued>) -> Response<Body> {
-        let mut res = Response::new(Self(messages).boxed_unsync());
+        Self { first: None, rest: messages }.into_response()
+    }
+
+    /// The same, once the first message is there: what is there then is one write with the head.
+    pub(super) async fn begun(mut messages: mpsc::Receiver<Queued>) -> Response<Body> {
+        let first = messages.recv().await;
+        Self { first, rest: messages }.into_response()
+    }
+
+    fn into_response(self) -> Response<Body> {
+        let mut res = Response::new(self.boxed_unsync());
         let headers = res.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -42,7 +56,11 @@ impl HttpBody for Events {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(cx).map(|message| {
+        let message = match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => self.rest.poll_recv(cx),
+        };
+        message.map(|message| {
             let Queued { bytes: message, .. } = message?;
             // JSON has no line breaks, so that an event has one line of data. A comment is a sign of life.
             let event = match message.is_empty() {

@@ -61,6 +61,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// How often a silent stream shows that it is alive: every 15 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long the head of an answer waits for the result of its call, at most: 100 ms. A short call is answered with one write then.
+const HEAD_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a client reads for which there is no room.
 const NO_ROOM: &[u8] =
@@ -360,7 +362,7 @@ impl Endpoint {
             Ok(Err(_)) => return plain(StatusCode::PAYLOAD_TOO_LARGE),
             Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
         };
-        self.take(&head.headers, &body)
+        self.take(&head.headers, &body).await
     }
 
     /// A stream that tells a client of the era of handshakes when the tools change.
@@ -382,9 +384,9 @@ impl Endpoint {
         Events::response(events)
     }
 
-    /// Takes the message of a request. Nothing here waits: what takes time becomes a task, whose messages are the events of the
-    /// response.
-    fn take(self: &Arc<Self>, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+    /// Takes the message of a request. What takes time becomes a task, whose messages are the events of the response. The response
+    /// begins with the first of them, which comes after [`HEAD_PATIENCE`] at the latest; nothing else here waits.
+    async fn take(self: &Arc<Self>, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
         let message = match Frame::parse(body) {
             Frame::One(Ok(message)) => message,
             Frame::One(Err(Unreadable { id, fault })) => return json(id.as_ref(), &Err(fault)),
@@ -440,7 +442,7 @@ impl Endpoint {
             Work::Running(id, work) => {
                 let endpoint = Arc::clone(self);
                 tokio::spawn(async move { endpoint.run(&peer, &id, work).await });
-                Events::response(events)
+                Events::begun(events).await
             }
         };
         if let Some(name) = opened
@@ -455,6 +457,7 @@ impl Endpoint {
     async fn run(&self, peer: &Arc<Peer>, id: &Id, work: impl Future<Output = Option<Outcome>>) {
         let _alive = self.alive.clone();
         tokio::pin!(work);
+        let mut pause = HEAD_PATIENCE;
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -468,7 +471,10 @@ impl Endpoint {
                     peer.session.cancel_all();
                     break work.await;
                 }
-                () = tokio::time::sleep(KEEP_ALIVE) => peer.outbox.keep_alive(),
+                () = tokio::time::sleep(pause) => {
+                    peer.outbox.keep_alive();
+                    pause = KEEP_ALIVE;
+                }
             }
         };
         if let Some(outcome) = outcome {
