@@ -17,6 +17,7 @@
 
 mod checks; // which requests are answered at all
 mod events; // answers that come in parts
+mod own_wakes; // a task that wakes itself
 mod room; // for all clients
 mod sessions; // clients of the era of handshakes
 
@@ -38,6 +39,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 use self::{
     events::Events,
+    own_wakes::OwnWakes,
     room::{AnswerBody, Connections, Shares},
     sessions::Sessions,
 };
@@ -271,7 +273,7 @@ impl Server {
             // clients 40 ms (tcp(7), TCP_NODELAY). Without it the answers are the same, only later.
             let _ = stream.set_nodelay(true);
             let (endpoint, token) = (Arc::clone(&endpoint), stop.clone());
-            connections.spawn(async move {
+            connections.spawn(OwnWakes::new(async move {
                 let place = Arc::new(place);
                 let makes_way = place.makes_way.clone();
                 let service = service_fn(move |request| {
@@ -299,7 +301,7 @@ impl Server {
                         let _ = connection.await;
                     }
                 }
-            });
+            }));
         }
         let grace = endpoint.server.options.grace;
         drop(endpoint);
