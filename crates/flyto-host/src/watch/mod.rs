@@ -37,7 +37,7 @@ use crate::{
 #[non_exhaustive]
 pub struct WatchOptions {
     /// How long nothing must happen to any file before the host looks again: 100 ms, which joins
-    /// what an editor or a copy does in many steps, and which a person does not notice.
+    /// what an editor or a copy does in many steps, and which a person does not notice. The first look comes as late.
     pub quiet: Duration,
     /// How long after the first event the host looks at the latest, however much goes on: 1 s.
     pub latest: Duration,

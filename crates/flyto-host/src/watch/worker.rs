@@ -26,6 +26,8 @@ const POLL_SHARE: u32 = 10;
 pub(super) struct Worker {
     host: Weak<Host>,
     pause: Arc<Pause>,
+    /// Before the first look.
+    quiet: Duration,
     poll: Option<Duration>,
     fallback: Duration,
     /// What opens the watcher of the system. A test has its own.
@@ -34,12 +36,18 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(host: Weak<Host>, pause: Arc<Pause>, options: &WatchOptions) -> Self {
-        let WatchOptions { quiet: _, latest: _, poll, fallback } = *options;
-        Self { host, pause, poll, fallback, open: system_watcher }
+        let WatchOptions { quiet, latest: _, poll, fallback } = *options;
+        Self { host, pause, quiet, poll, fallback, open: system_watcher }
     }
 
     /// Runs until the watching has ended, or the host is gone.
+    ///
+    /// The first look finds what changed since the host was built, whenever it comes. So it leaves the processors to what the program
+    /// was started for, such as a first list of the tools.
     pub(super) fn run(self) {
+        if !self.pause.wait(Some(self.quiet)) {
+            return;
+        }
         let (mut followed, mut watch_error) = match (self.open)(Arc::clone(&self.pause)) {
             Ok(watcher) => (Some(Followed::new(watcher)), None),
             Err(err) => (None, Some(err)),
