@@ -8,11 +8,8 @@ use flyto_tools::ToolResult;
 use serde::Serialize;
 use serde_json::{Value, json, value::to_raw_value};
 
-use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
+use super::{Shared, fault::Fault, lifecycle::ServerInfo, params::Terms, peer::Outcome};
 use crate::blocks::{Block, blocks};
-
-/// The member of `_meta` in which a refusal stands for programs.
-const REFUSAL: &str = "dev.flyto/refusal";
 
 /// The result of `tools/call`.
 ///
@@ -28,7 +25,21 @@ struct CallToolResult<'a> {
     structured_content: Option<&'a Value>,
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Value>,
+    meta: Option<Meta<'a>>,
+}
+
+/// What is said beside a result.
+#[derive(Debug, Serialize)]
+struct Meta<'a> {
+    /// In every result of the new era, as [`Shared::result_meta`] has it.
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    server_info: Option<&'a ServerInfo>,
+    /// A refusal for programs.
+    #[serde(rename = "dev.flyto/refusal", skip_serializing_if = "Option::is_none")]
+    refusal: Option<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,10 +123,8 @@ fn write(
     refusal: Option<Value>,
 ) -> Outcome {
     let is_modern = terms.revision.is_modern();
-    let mut meta = is_modern.then(|| server.result_meta());
-    if let Some(refusal) = refusal {
-        meta.get_or_insert_with(|| json!({}))[REFUSAL] = refusal;
-    }
+    let has_meta = is_modern || refusal.is_some();
+    let server_info = is_modern.then_some(&server.info);
     let text = Content::Text { r#type: "text", text };
     let content = std::iter::once(text).chain(blocks.into_iter().map(Content::Other)).collect();
     let res = CallToolResult {
@@ -123,7 +132,7 @@ fn write(
         content,
         structured_content,
         is_error,
-        meta,
+        meta: has_meta.then_some(Meta { server_info, refusal }),
     };
     to_raw_value(&res).map_err(|err| Fault::unwritable(&err))
 }
