@@ -52,8 +52,8 @@ pub enum Depth {
     Quick,
     /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
     ///
-    /// It also hashes each file that must have a digest, looks whether the arguments and variables of a tool are too long,
-    /// and a server without its variables is an error rather than a warning. It may take long, since the size of these
+    /// It also hashes each file that must have a digest, looks whether the arguments and variables of a tool or server are too
+    /// long, and a server without its variables is an error rather than a warning. It may take long, since the size of these
     /// files has no bound.
     Full,
 }

@@ -1,11 +1,11 @@
 //! How a value of a server refers to a variable.
 
-use flyto_execenv::{Template, TemplateError};
+use flyto_execenv::{Declared, Template, TemplateError};
 
 use crate::environment::{PLUGIN_DATA, PLUGIN_ROOT};
 
 /// What Claude Code calls the plugin's two directories, and what they are called here.
-pub(super) const CLAUDE_DIRS: [(&str, &str); 2] =
+const CLAUDE_DIRS: [(&str, &str); 2] =
     [("CLAUDE_PLUGIN_ROOT", PLUGIN_ROOT), ("CLAUDE_PLUGIN_DATA", PLUGIN_DATA)];
 
 /// The rules by which references in a value are read.
@@ -56,6 +56,20 @@ impl Dialect {
             let place = places.iter().find(|it| it.0 == err.offset());
             (place.map_or(0, |it| it.1), err)
         })
+    }
+
+    /// The variables of a server that declares `env`: Claude Code sets the plugin's two directories as well.
+    pub(super) fn with_dirs(self, mut env: Declared) -> Declared {
+        if self == Self::Claude {
+            for (name, own) in CLAUDE_DIRS {
+                if env.get(name).is_none() {
+                    // Where there is no place for data, it is empty.
+                    let value = Template::parse(&format!("${{{own}:-}}"));
+                    env.insert(name, value.expect("it is a reference"));
+                }
+            }
+        }
+        env
     }
 }
 

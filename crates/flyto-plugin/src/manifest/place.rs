@@ -20,6 +20,8 @@ use crate::options::LoadOptions;
 pub(crate) struct Place<'a> {
     /// The plugin's directory, absolute.
     pub(crate) dir: &'a Path,
+    /// The value of `PLUGIN_ROOT`; servers that no plugin declares have none.
+    pub(super) root: Option<&'a Path>,
     /// How closely to look, with the `PATH` and the environment of the host.
     pub(crate) options: &'a LoadOptions,
     /// The programs and directories that were looked at.
@@ -34,7 +36,7 @@ impl<'a> Place<'a> {
     /// Begins the bound of work for schemas anew: it holds for each manifest.
     pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
         seen.next_manifest();
-        Self { dir, options, seen, is_confined: false, dialect: Dialect::Own }
+        Self { dir, root: Some(dir), options, seen, is_confined: false, dialect: Dialect::Own }
     }
 
     /// The same for a manifest of Claude Code.

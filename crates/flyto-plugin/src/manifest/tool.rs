@@ -121,7 +121,7 @@ pub(super) fn read(
         (_, None) => template::read(&mut reader, place),
     };
     if let Ok(declared) = &env {
-        length::check(&mut reader, declared, invocation.as_ref().ok(), place);
+        length::check_tool(at, declared, invocation.as_ref().ok(), place, reader.findings());
     }
     let sha256 = sha256.and_then(|digest| {
         let (Some(wanted), Ok(invocation)) = (digest, &invocation) else { return Ok(digest) };

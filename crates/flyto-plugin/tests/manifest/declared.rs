@@ -1,11 +1,15 @@
 //! How much the tools and servers of a manifest declare.
 
-use expect_test::{Expect, expect};
-use flyto_diagnostics::Source;
-use flyto_execenv::Environment;
-use flyto_plugin::{Depth, LoadOptions, Loaded, load_source};
+use std::{fs, path::Path};
 
-use crate::loaded;
+use expect_test::{Expect, expect};
+use flyto_diagnostics::{Findings, Source};
+use flyto_execenv::Environment;
+use flyto_plugin::{
+    CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, Depth, LoadOptions, Loaded, load_source,
+};
+
+use crate::{loaded, plugin_dir};
 
 /// What was found, without the text of the manifest that goes on for megabytes.
 #[track_caller]
@@ -50,16 +54,63 @@ fn a_dollar_that_is_no_reference_does_not_count() {
 fn check_in_full(tool: &str, big: usize, max_bytes: impl Into<Option<u64>>, expect: &Expect) {
     let text =
         format!(r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", {tool}}}]}}"#);
+    let Loaded { plugin, findings, .. } =
+        in_full("plugin.json", text, Path::new("/"), big, max_bytes);
+    assert_eq!(plugin.expect("it is kept").tools().len(), 1);
+    expect.assert_eq(&with_pointers(&findings));
+}
+
+/// What is read at full depth where a variable `BIG` has so many bytes.
+fn in_full(
+    name: &str,
+    text: String,
+    dir: &Path,
+    big: usize,
+    max_bytes: impl Into<Option<u64>>,
+) -> Loaded {
     let host: Environment =
         [("BIG", "x".repeat(big)), ("PATH", "/bin".to_owned())].into_iter().collect();
     let options = LoadOptions::new().depth(Depth::Full).env(host).max_words_bytes(max_bytes.into());
-    let loaded = load_source(&Source::new("plugin.json", text), "/", &options);
-    assert_eq!(loaded.plugin.expect("it is kept").tools().len(), 1);
-    let found = loaded.findings.iter().map(|it| {
+    load_source(&Source::new(name, text), dir, &options)
+}
+
+fn with_pointers(findings: &Findings) -> String {
+    let found = findings.iter().map(|it| {
         let pointer = it.pointer.as_ref().map_or("", |it| it.as_str());
         format!("{:?} {} {pointer}: {}\n", it.severity, it.code, it.message)
     });
-    expect.assert_eq(&found.collect::<String>());
+    found.collect()
+}
+
+/// Where a server is declared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Native,
+    Conformant,
+    Claude,
+}
+
+/// What a check at full depth finds in the one server of a plugin, of which `server` holds the keys. `max_bytes` gives the
+/// bound by the length of the plugin's directory.
+#[track_caller]
+fn server_in_full(form: Form, server: &str, max_bytes: impl Fn(u64) -> u64) -> String {
+    let dir = plugin_dir();
+    let servers = format!(r#"{{"mcpServers": {{"s": {{"type": "stdio", {server}}}}}}}"#);
+    let head = r#""$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json""#;
+    let (file, text) = match form {
+        Form::Native => (None, format!(r#"{{"name": "p", {}"#, &servers[1..])),
+        Form::Conformant => (Some("mcp.json"), format!(r#"{{"name": "p", {head}}}"#)),
+        Form::Claude => (Some(CLAUDE_MCP_FILE), r#"{"name": "p"}"#.to_owned()),
+    };
+    if let Some(file) = file {
+        fs::write(dir.path().join(file), servers).expect("written");
+    }
+    let name = if form == Form::Claude { CLAUDE_MANIFEST_FILE } else { "plugin.json" };
+    let root = dir.path().to_str().expect("UTF-8").len() as u64;
+    let Loaded { plugin, findings, .. } = in_full(name, text, dir.path(), 100_000, max_bytes(root));
+    let res = with_pointers(&findings);
+    assert_eq!(plugin.expect("it is kept").manifest().servers.len(), 1, "{res}");
+    res
 }
 
 #[test]
@@ -201,6 +252,80 @@ fn arguments_count_with_the_variables() {
         "#]],
         );
     }
+}
+
+/// The system hands a server no more than a tool, and it is told in each of the forms.
+#[test]
+fn arguments_and_variables_of_a_server_count() {
+    let server = r#""command": "s", "args": ["-l", "${BIG}"], "env": {"A": "b"}"#;
+    // `s` twice, `-l`, `A=b`, `PATH=/bin` and `PLUGIN_ROOT=…`, with a NUL and a pointer each; then the other argument.
+    let others = 2 + 10 + 11 + 12 + 18 + 21;
+    for (form, n_bytes, n_roots) in [
+        (Form::Native, others + 100_009, 1),
+        // There the reference is a text.
+        (Form::Conformant, others + 6 + 9, 1),
+        // `CLAUDE_PLUGIN_ROOT=…` and `CLAUDE_PLUGIN_DATA=`.
+        (Form::Claude, others + 100_009 + 2 * 28, 2),
+    ] {
+        let all = |root| n_bytes + n_roots * root;
+        assert_eq!(server_in_full(form, server, all), "", "{form:?}");
+        let found = server_in_full(form, server, |root| all(root) - 1);
+        let key = if form == Form::Conformant { "env" } else { "args" };
+        assert!(
+            found.starts_with(&format!("Warning F0024 /mcpServers/s/{key}: arguments of ")),
+            "{found}"
+        );
+        assert!(found.contains(" are 1 bytes more than "), "{found}");
+    }
+}
+
+#[test]
+fn a_value_of_a_server_that_expands_to_too_much_is_told() {
+    let check = |server: &str, expect: Expect| {
+        for form in [Form::Native, Form::Claude] {
+            expect.assert_eq(&server_in_full(form, server, |_| 6 << 20));
+        }
+    };
+    check(r#""command": "s", "args": ["${BIG}"], "env": {"A": "${BIG}"}"#, expect![[""]]);
+    check(
+        r#""command": "s", "args": ["a", "${PLUGIN_ROOT:-}${BIG}${BIG}"]"#,
+        expect![[r#"
+            Warning F0024 /mcpServers/s/args/1: argument 2 would have more than 131071 bytes
+        "#]],
+    );
+    check(
+        r#""command": "s", "env": {"A": "${BIG}${BIG}"}"#,
+        expect![[r#"
+            Warning F0024 /mcpServers/s/env/A: the variable A would have more than 131071 bytes with its name
+        "#]],
+    );
+    check(
+        r#""command": "${BIG}${BIG}""#,
+        expect![[r#"
+            Warning F0024 /mcpServers/s/command: "command" would have more than 131071 bytes
+        "#]],
+    );
+    check(
+        r#""command": "s", "cwd": "${BIG}${BIG}""#,
+        expect![[r#"
+            Warning F0024 /mcpServers/s/cwd: "cwd" would have more than 131071 bytes
+        "#]],
+    );
+    // One that is switched off is not started.
+    let off = r#""command": "s", "args": ["${BIG}${BIG}"], "disabled": true"#;
+    let host = Environment::from_iter([("BIG", "x".repeat(100_000))]);
+    let text = format!(r#"{{"name": "p", "mcpServers": {{"s": {{{off}}}}}}}"#);
+    let options = LoadOptions::new().depth(Depth::Full).env(host);
+    let loaded = load_source(&Source::new("plugin.json", text), "/", &options);
+    assert!(!with_pointers(&loaded.findings).contains("F0024"), "{:?}", loaded.findings);
+}
+
+#[test]
+fn a_quick_look_at_a_server_adds_up_nothing() {
+    let host = Environment::from_iter([("BIG", "x".repeat(100_000))]);
+    let text = r#"{"name": "p", "mcpServers": {"s": {"command": "s", "args": ["${BIG}${BIG}"]}}}"#;
+    let loaded = load_source(&Source::new("plugin.json", text), "/", &LoadOptions::new().env(host));
+    assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
 }
 
 #[test]

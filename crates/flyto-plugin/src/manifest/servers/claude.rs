@@ -7,22 +7,11 @@
 use std::path::Path;
 
 use flyto_diagnostics::{At, Findings};
-use flyto_execenv::Template;
 
-use super::{
-    RULES_ELSEWHERE,
-    beside::Beside,
-    def::{ServerDef, Transport},
-    native,
-};
+use super::{RULES_ELSEWHERE, beside::Beside, def::ServerDef, native};
 use crate::{
     files,
-    manifest::{
-        dialect::{CLAUDE_DIRS, Dialect},
-        place::Place,
-        rule_keys,
-        within::leaves,
-    },
+    manifest::{dialect::Dialect, place::Place, rule_keys, within::leaves},
 };
 
 /// The file at the root of a plugin in which Claude Code has its servers.
@@ -107,16 +96,5 @@ fn file(path: &Path, place: Place<'_>, findings: &mut Findings) -> Beside {
 
 fn servers(at: At<'_>, place: Place<'_>, findings: &mut Findings) -> Vec<ServerDef> {
     let place = Place { dialect: Dialect::Claude, ..place };
-    let mut res = native::read(at, place, findings);
-    for server in &mut res {
-        let Transport::Stdio { env, .. } = &mut server.transport else { continue };
-        for (name, own) in CLAUDE_DIRS {
-            if env.get(name).is_none() {
-                // Where there is no place for data, it is empty.
-                let value = Template::parse(&format!("${{{own}:-}}"));
-                env.insert(name, value.expect("it is a reference"));
-            }
-        }
-    }
-    res
+    native::read(at, place, findings)
 }

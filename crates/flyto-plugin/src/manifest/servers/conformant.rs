@@ -27,6 +27,7 @@ use crate::{
     manifest::{
         env,
         field::{check_bytes, check_nul, check_system_text},
+        length,
         place::Place,
         rule_keys,
         within::leaves,
@@ -113,10 +114,12 @@ fn server(
     };
     reader.finish();
     closed?;
+    let transport = transport?;
+    length::check_server(at, &transport, place, findings);
     Ok(Some(ServerDef {
         name: name.to_owned(),
         file: at.source().name().to_owned(),
-        transport: transport?,
+        transport,
         timeout: None,
         unset: Vec::new(),
     }))

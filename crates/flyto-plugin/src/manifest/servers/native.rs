@@ -20,7 +20,7 @@ use crate::{
         command,
         def::MAX_TIMEOUT,
         dialect::Dialect,
-        env, meant,
+        env, length, meant,
         place::{Place, Seen},
         rule_keys,
     },
@@ -67,7 +67,8 @@ pub fn read_servers(
     options: &LoadOptions,
     findings: &mut Findings,
 ) -> Vec<ServerDef> {
-    read(at, Place::new(dir, options, &Seen::default()), findings)
+    let seen = Seen::default();
+    read(at, Place { root: None, ..Place::new(dir, options, &seen) }, findings)
 }
 
 /// Keys that other programs know and that mean nothing here, each with what to do.
@@ -143,6 +144,7 @@ fn server(
     if is_off? {
         return Ok(None);
     }
+    length::check_server(at, &res.transport, place, findings);
     report_unset(&mut res, at, place.options.env.as_deref(), place.options.depth, findings);
     Ok(Some(res))
 }
@@ -242,7 +244,7 @@ fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transpor
         .and_then(|()| reader.required_string("command"))
         .and_then(|text| check_command(reader, text, place));
     let args = args(reader, place.dialect);
-    let env = env::read_as(reader, place.dialect);
+    let env = env::read_as(reader, place.dialect).map(|it| place.dialect.with_dirs(it));
     let cwd = reader.optional_string("cwd").and_then(|text| {
         let Some(text) = text.filter(|it| !it.is_empty()) else { return Ok(None) };
         let at = reader.at("cwd");
