@@ -4,8 +4,9 @@
 //! refused for the same reasons. Nothing here looks at the machine: whether the program exists
 //! shows when a call starts it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
+use flyto_execenv::{Environment, Spec, WordsTooLong};
 use flyto_tools::{InvalidNameKind, SchemaError, ToolId};
 use serde_json::Value;
 
@@ -39,8 +40,8 @@ pub(crate) struct CommandFault {
 /// first names a program and cannot be empty.
 ///
 /// Stops at the first fault. The bound on a string is
-/// [`MAX_ARGUMENT_BYTES`](flyto_program::MAX_ARGUMENT_BYTES); the sum of all strings has none here,
-/// the system refuses what is too long for it when the program starts.
+/// [`MAX_ARGUMENT_BYTES`](flyto_program::MAX_ARGUMENT_BYTES); the sum of all strings has none here:
+/// [`StartBounds`] know it, and the system refuses what is too long for it when the program starts.
 pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), CommandFault> {
     let mut n_words = 0;
     for (index, word) in words.enumerate() {
@@ -68,6 +69,24 @@ pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), 
         Err(CommandFault { index: None, why: "is empty, and its first string names the program" })
     } else {
         Ok(())
+    }
+}
+
+/// What the system has for the words of any program of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct StartBounds<'a> {
+    /// What every program sees.
+    pub(crate) env: &'a Environment,
+    /// The most bytes of arguments and variables together.
+    pub(crate) max_bytes: u64,
+}
+
+impl StartBounds<'_> {
+    /// What is too long for any start of a command that passed [`command`].
+    pub(crate) fn too_long(self, command: &[OsString]) -> Option<WordsTooLong> {
+        let (program, args) = command.split_first()?;
+        let spec = Spec::new(program).args(args).env(self.env.clone());
+        WordsTooLong::find(&spec, program, self.max_bytes)
     }
 }
 

@@ -6,11 +6,19 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::WRONG_TYPE, quoted};
+use flyto_diagnostics::{
+    At, Findings, ObjectReader, Reported,
+    codes::{BAD_VALUE, WRONG_TYPE},
+    quoted,
+};
 use flyto_tools::SchemaChecker;
 use serde_json::Value;
 
-use crate::{ExecToolDef, check, codes};
+use crate::{
+    ExecToolDef,
+    check::{self, StartBounds},
+    codes,
+};
 
 /// What related formats call the keys, where no likeness of letters leads to ours.
 const OTHER_NAMES: [(&str, &str); 8] = [
@@ -24,6 +32,15 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("grace", "grace_seconds"),
 ];
 
+/// What the definitions of one file are checked with.
+#[derive(Default)]
+pub(crate) struct Checks<'a> {
+    /// Bounds the work on all schemas together.
+    pub(crate) schemas: SchemaChecker,
+    /// There for an author who asks whether a call could start.
+    pub(crate) bounds: Option<StartBounds<'a>>,
+}
+
 /// What was read of one definition.
 pub(crate) struct Read<'v> {
     /// The name and where it stands, if it is a good one.
@@ -32,13 +49,8 @@ pub(crate) struct Read<'v> {
     pub(crate) def: Result<ExecToolDef, Reported>,
 }
 
-/// Reads the object at a place. Every key is read, so that one run reports all mistakes. `schemas` is that of
-/// the file: it bounds the work on all schemas together.
-pub(crate) fn read<'v>(
-    at: At<'v>,
-    schemas: &mut SchemaChecker,
-    findings: &mut Findings,
-) -> Read<'v> {
+/// Reads the object at a place. Every key is read, so that one run reports all mistakes.
+pub(crate) fn read<'v>(at: At<'v>, checks: &mut Checks<'_>, findings: &mut Findings) -> Read<'v> {
     if at.value().as_object().is_none() {
         let what = format!("a definition must be an object, found {}", at.value().describe());
         let reported = findings.push(at.error(codes::NO_DEFINITION, what));
@@ -56,8 +68,8 @@ pub(crate) fn read<'v>(
 
     let name = read_name(&mut reader);
     let description = read_description(&mut reader);
-    let schema = read_schema(&mut reader, schemas);
-    let exec = read_exec(&mut reader);
+    let schema = read_schema(&mut reader, &mut checks.schemas);
+    let exec = read_exec(&mut reader, checks.bounds);
     let timeout = read_timeout(&mut reader);
     let grace = reader.optional_u64("grace_seconds");
     let ready = reader.optional_bool("ready");
@@ -148,7 +160,10 @@ fn read_schema(
 
 /// Reads the program and its arguments. A whole line in one string is refused with the array that does the
 /// same.
-fn read_exec(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<OsString>, Reported> {
+fn read_exec(
+    reader: &mut ObjectReader<'_, '_>,
+    bounds: Option<StartBounds<'_>>,
+) -> Result<Vec<OsString>, Reported> {
     if let Some(at) = reader.optional("exec")?
         && let Some(line) = at.value().as_str()
     {
@@ -170,6 +185,15 @@ fn read_exec(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<OsString>, Reporte
         return Err(reader.push(diagnostic));
     }
     warn_of_command_line(at, reader);
+    if let Some(found) = bounds.and_then(|it| it.too_long(&words)) {
+        let warning = at.warning(BAD_VALUE, found.to_string());
+        reader.push(warning.with_reason("each call of it fails").with_help(
+            match found.blames_variables() {
+                true => "the program sees all variables of the host: start it with fewer",
+                false => "hand large values over in a file that the program reads",
+            },
+        ));
+    }
     Ok(words)
 }
 

@@ -13,5 +13,5 @@ pub mod schema; // the keys as a JSON Schema, for editors
 mod tool; // a definition as a tool
 
 pub use definition::{DEFAULT_TIMEOUT, DefinitionError, ExecToolDef};
-pub use load::{Loaded, load, load_file};
+pub use load::{Loaded, load, load_file, load_in_full};
 pub use tool::{ExecTool, HostContext};

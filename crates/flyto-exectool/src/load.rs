@@ -7,11 +7,13 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Reported, Source, files, json, quoted};
-use flyto_tools::SchemaChecker;
+use flyto_execenv::MAX_VALUES_BYTES;
 
 use crate::{
-    ExecToolDef, codes,
-    fields::{self, Read},
+    ExecToolDef, HostContext,
+    check::StartBounds,
+    codes,
+    fields::{self, Checks, Read},
 };
 
 /// What came of reading a file.
@@ -65,8 +67,37 @@ pub fn load_file(path: impl AsRef<Path>) -> Loaded {
 /// ```
 #[must_use]
 pub fn load(source: &Source) -> Loaded {
+    read_source(source, Checks::default())
+}
+
+/// The same for an author who asks: it also warns of each tool whose arguments are more than the system takes beside the
+/// variables of `host`, so that none of its calls can start.
+///
+/// `max_words_bytes` is the most bytes that the system takes of both together, as `flyto_execenv::local::max_words_bytes`
+/// tells; without it, [`MAX_VALUES_BYTES`].
+///
+/// ```
+/// use flyto_diagnostics::Source;
+/// use flyto_execenv::Environment;
+/// use flyto_exectool::{HostContext, load_in_full};
+///
+/// let text = format!(r#"{{"name": "a", "description": "b", "exec": ["c", "{}"]}}"#, "x".repeat(100_000));
+/// let host = HostContext::new(Environment::new(), "/");
+/// let loaded = load_in_full(&Source::new("tools.json", text), &host, Some(90_000));
+/// let finding = loaded.findings.iter().next().expect("a warning");
+/// assert_eq!(finding.pointer.as_ref().expect("of a value").as_str(), "/exec");
+/// assert!(loaded.tools.is_some());
+/// ```
+#[must_use]
+pub fn load_in_full(source: &Source, host: &HostContext, max_words_bytes: Option<u64>) -> Loaded {
+    let max_bytes = max_words_bytes.unwrap_or(MAX_VALUES_BYTES as u64);
+    let bounds = StartBounds { env: &host.env, max_bytes };
+    read_source(source, Checks { bounds: Some(bounds), ..Checks::default() })
+}
+
+fn read_source(source: &Source, mut checks: Checks<'_>) -> Loaded {
     let mut findings = Findings::new();
-    let tools = read_document(source, &mut findings).ok();
+    let tools = read_document(source, &mut checks, &mut findings).ok();
     Loaded { tools, findings }
 }
 
@@ -95,12 +126,16 @@ impl Form {
     }
 }
 
-fn read_document(source: &Source, findings: &mut Findings) -> Result<Vec<ExecToolDef>, Reported> {
+fn read_document(
+    source: &Source,
+    checks: &mut Checks<'_>,
+    findings: &mut Findings,
+) -> Result<Vec<ExecToolDef>, Reported> {
     let document =
         json::parse(source).map_err(|err| findings.push(note_syntax(source, err.into())))?;
     let root = At::root(source, &document);
     if root.value().as_array().is_some() {
-        return read_array(root, findings);
+        return read_array(root, checks, findings);
     }
     if root.value().as_object().is_none() {
         let what = format!(
@@ -112,7 +147,7 @@ fn read_document(source: &Source, findings: &mut Findings) -> Result<Vec<ExecToo
     if let Some(diagnostic) = wrapped(root) {
         return Err(findings.push(Form::Object.note(diagnostic)));
     }
-    Ok(vec![read_noted(root, Form::Object, &mut SchemaChecker::new(), findings).def?])
+    Ok(vec![read_noted(root, Form::Object, checks, findings).def?])
 }
 
 /// Text that is no JSON was meant as one of the two as well, and its first character says which.
@@ -145,15 +180,18 @@ fn wrapped(root: At<'_>) -> Option<Diagnostic> {
     )
 }
 
-fn read_array(root: At<'_>, findings: &mut Findings) -> Result<Vec<ExecToolDef>, Reported> {
+fn read_array(
+    root: At<'_>,
+    checks: &mut Checks<'_>,
+    findings: &mut Findings,
+) -> Result<Vec<ExecToolDef>, Reported> {
     root.refuse_many(findings)?;
-    let mut schemas = SchemaChecker::new();
     let mut res = Vec::new();
     let mut failed = None;
     let mut first_of: HashMap<&str, (usize, At<'_>)> = HashMap::new();
     for (index, at) in root.items().enumerate() {
         let form = Form::Item(index);
-        let Read { name, def } = read_noted(at, form, &mut schemas, findings);
+        let Read { name, def } = read_noted(at, form, checks, findings);
         // A definition that has another fault still has its name.
         if let Some((text, at)) = name {
             match first_of.entry(text) {
@@ -185,11 +223,11 @@ fn duplicate(name: &str, at: At<'_>, first: (usize, At<'_>)) -> Diagnostic {
 fn read_noted<'v>(
     at: At<'v>,
     form: Form,
-    schemas: &mut SchemaChecker,
+    checks: &mut Checks<'_>,
     findings: &mut Findings,
 ) -> Read<'v> {
     let mut own = Findings::new();
-    let res = fields::read(at, schemas, &mut own);
+    let res = fields::read(at, checks, &mut own);
     for diagnostic in own.into_vec() {
         findings.push(form.note(diagnostic));
     }

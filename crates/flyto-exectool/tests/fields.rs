@@ -4,10 +4,11 @@ mod findings;
 
 use std::time::Duration;
 
-use expect_test::expect;
-use findings::check;
+use expect_test::{Expect, expect};
+use findings::{all_shown, check};
 use flyto_diagnostics::Source;
-use flyto_exectool::{DEFAULT_TIMEOUT, load};
+use flyto_execenv::Environment;
+use flyto_exectool::{DEFAULT_TIMEOUT, HostContext, load, load_in_full};
 
 #[test]
 fn what_is_left_out_has_a_default() {
@@ -369,4 +370,64 @@ fn keys_and_types() {
           write: "exec"
     "#]],
     );
+}
+
+/// The one definition of a file, on a system that takes so many bytes and whose programs see `V` and `PATH`.
+#[track_caller]
+fn check_in_full(
+    n_bytes: usize,
+    variable: usize,
+    max_bytes: impl Into<Option<u64>>,
+    expect: &Expect,
+) {
+    let word = "x".repeat(n_bytes);
+    let text = format!(
+        "[{{\"name\": \"a\", \"description\": \"b\",\n \"exec\": [\"/bin/c\", \"-l\", \"{word}\"]}}]"
+    );
+    let env = Environment::from_iter([("V", "v".repeat(variable)), ("PATH", "/bin".to_owned())]);
+    let host = HostContext::new(env, "/");
+    let source = Source::new("t.json", text);
+    assert!(load(&source).findings.is_empty());
+    let loaded = load_in_full(&source, &host, max_bytes.into());
+    assert_eq!(loaded.tools.map(|it| it.len()), Some(1));
+    expect.assert_eq(&all_shown(loaded.findings));
+}
+
+#[test]
+fn a_command_that_no_start_takes_is_told_to_an_author_who_asks() {
+    // `/bin/c` twice, `-l`, the argument; `V=v…` and `PATH=/bin`: a NUL and a pointer for each.
+    let all = 7 + 15 + 11 + 100_009 + 50_011 + 18;
+    check_in_full(100_000, 50_000, all, &expect![""]);
+    check_in_full(
+        100_000,
+        50_000,
+        all - 1,
+        &expect![[r#"
+        t.json:2:10: warning[F0024]: arguments of 100042 bytes and variables of 50029 are 1 bytes more than the 150070 that the system takes together; shorten the arguments, or raise the limit of the stack (`ulimit -s`), of which they get a quarter, at most 6 MiB (item [0] of the file read as an array)
+          at: /0/exec
+          help: hand large values over in a file that the program reads
+    "#]],
+    );
+    // The larger part is to blame.
+    check_in_full(
+        50_000,
+        100_000,
+        all - 1,
+        &expect![[r#"
+        t.json:2:10: warning[F0024]: arguments of 50042 bytes and variables of 100029 are 1 bytes more than the 150070 that the system takes together; shorten the variables, or raise the limit of the stack (`ulimit -s`), of which they get a quarter, at most 6 MiB (item [0] of the file read as an array)
+          at: /0/exec
+          help: the program sees all variables of the host: start it with fewer
+    "#]],
+    );
+    check_in_full(
+        0,
+        131_070,
+        None,
+        &expect![[r#"
+        t.json:2:10: warning[F0024]: the variable V has 131072 bytes with its name, and 131071 are the most; hand its value over in a file (item [0] of the file read as an array)
+          at: /0/exec
+          help: the program sees all variables of the host: start it with fewer
+    "#]],
+    );
+    check_in_full(100_000, 100_000, None, &expect![""]);
 }
