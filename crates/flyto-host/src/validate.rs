@@ -6,6 +6,7 @@
 use std::{ffi::OsString, io, path::Path};
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json};
+use flyto_exectool::HostContext;
 use flyto_plugin::{Catalogue, Depth, Filter, LoadOptions, MANIFEST_FILE, Plugin};
 
 use crate::{
@@ -135,7 +136,10 @@ impl Validator<'_> {
         match Kind::of(&root).or_else(|| is_named_so.then_some(Kind::Config)) {
             Some(Kind::ExecTools) => {
                 self.res.checked.push((name, "exec tools"));
-                self.res.findings.append(flyto_exectool::load(&source).findings);
+                let Surroundings { env, current_dir, max_words_bytes, .. } = self.surroundings;
+                let host = HostContext::new(env.clone(), current_dir);
+                let loaded = flyto_exectool::load_in_full(&source, &host, *max_words_bytes);
+                self.res.findings.append(loaded.findings);
             }
             Some(Kind::Plugin) => {
                 self.res.checked.push((name, "plugin"));

@@ -531,3 +531,22 @@ fn lists_have_so_many_entries_at_most() {
         assert!(first.contains("error[F0014]: there are 10001 entries"), "{first}");
     }
 }
+
+/// A file of exec tools is checked with the variables and the bound of the surroundings.
+#[test]
+fn a_command_that_no_start_takes_is_told() {
+    let world = World::new();
+    let file = world.dir.path().join("tools.json");
+    let word = "x".repeat(1000);
+    let text = format!(r#"{{"name": "t", "description": "d", "exec": ["true", "{word}"]}}"#);
+    fs::write(&file, text).expect("written");
+    let check = |max_words_bytes| {
+        let mut surroundings = Surroundings::new(world.env.clone(), world.dir.path());
+        surroundings.max_words_bytes = max_words_bytes;
+        let checked = validate_path(&file, &surroundings).expect("it is there");
+        checked.findings.iter().map(|it| format!("{} {}", it.code, it.location)).collect::<Vec<_>>()
+    };
+    assert!(check(None).is_empty());
+    let found = check(Some(1000));
+    assert_eq!(found, [format!("F0024 {}:1:43", file.display())]);
+}
