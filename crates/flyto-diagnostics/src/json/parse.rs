@@ -208,17 +208,15 @@ impl<'s> Parser<'s> {
             None => self.string()?,
         };
         let key = Spanned { value: key, span: Span::new(start, self.pos) };
-        match self.text.as_bytes()[self.pos..] {
-            // What most people write.
-            [b':', b' ', b'"' | b'0'.., ..] => self.pos += 2,
-            _ => {
-                self.skip_space()?;
-                if self.peek() != Some(b':') {
-                    return Err(self.no_colon(&key));
-                }
-                self.pos += 1;
-                self.skip_space()?;
+        // What most people write.
+        if self.text.as_bytes()[self.pos..].starts_with(b": ") {
+            self.pos += 2;
+        } else {
+            self.skip_space()?;
+            if self.peek() != Some(b':') {
+                return Err(self.no_colon(&key));
             }
+            self.pos += 1;
         }
         let value = match plain_string(self.text, self.pos) {
             // The most of all values, and counted all the same.
@@ -227,7 +225,10 @@ impl<'s> Parser<'s> {
                 (self.pos, self.n_values) = (end, self.n_values + 1);
                 Value { span, node: Node::String(Cow::Borrowed(text)) }
             }
-            _ => self.value(Before::Colon)?,
+            _ => {
+                self.skip_space()?;
+                self.value(Before::Colon)?
+            }
         };
         self.members.push(Member { key, value });
         Ok(())
@@ -253,16 +254,22 @@ impl<'s> Parser<'s> {
     }
 
     /// Steps over a comma and the space around it, or stops before the bracket that closes `open`.
+    #[inline(always)]
     fn goes_on(&mut self, open: Open) -> Result<bool, Error> {
-        let value_end = self.pos;
         let bytes = self.text.as_bytes();
-        if bytes.get(value_end) == Some(&b',') {
-            let next = space_end(bytes, value_end + 1);
+        if self.peek() == Some(b',') {
+            let next = space_end(bytes, self.pos + 1);
             if let Some(b'"' | b'{') = bytes.get(next) {
                 self.pos = next;
                 return Ok(true);
             }
         }
+        self.goes_on_or_ends(open)
+    }
+
+    #[inline(never)]
+    fn goes_on_or_ends(&mut self, open: Open) -> Result<bool, Error> {
+        let value_end = self.pos;
         self.skip_space()?;
         match self.peek() {
             Some(byte) if byte == open.kind.close() => Ok(false),
@@ -283,18 +290,16 @@ impl<'s> Parser<'s> {
 /// Where the white space ends that begins at `pos`, if any does.
 #[inline(always)]
 fn space_end(bytes: &[u8], pos: usize) -> usize {
-    match bytes[pos..] {
-        // One blank in front of a string, a word or a bracket is what most people write.
-        [b' ', b'"' | b'0'.., ..] => pos + 1,
-        [b' ' | b'\n' | b'\t' | b'\r', ..] => spaces_end(bytes, pos),
+    match bytes.get(pos) {
+        Some(b' ' | b'\n' | b'\t' | b'\r') => spaces_end(bytes, pos + 1),
         _ => pos,
     }
 }
 
+/// The same behind a first one.
 #[inline(never)]
 fn spaces_end(bytes: &[u8], mut pos: usize) -> usize {
-    while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(pos) {
-        pos += 1;
+    loop {
         // Indentation is the most of it.
         while let Some(word) = bytes[pos..].first_chunk() {
             let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"        ");
@@ -303,6 +308,9 @@ fn spaces_end(bytes: &[u8], mut pos: usize) -> usize {
                 break;
             }
         }
+        match bytes.get(pos) {
+            Some(b' ' | b'\n' | b'\t' | b'\r') => pos += 1,
+            _ => return pos,
+        }
     }
-    pos
 }
