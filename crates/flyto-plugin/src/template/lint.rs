@@ -6,7 +6,7 @@
 //! The table has one row for programs with the same options, and is kept short. The walk is
 //! linear in the words behind each program, and the [`Checker`] bounds how many are walked.
 
-use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, sync::LazyLock};
 
 use smallvec::SmallVec;
 
@@ -146,10 +146,17 @@ const TABLE: &[Row] = &[
         .says(SETTING, "write the setting itself, as in `git -c core.pager=cat`"),
 ];
 
-/// The row of each name.
-static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
-    TABLE.iter().flat_map(|row| row.names.split(' ').map(move |it| (it, row))).collect()
+/// The row of each name, sorted.
+static ROWS: LazyLock<Vec<(&str, &Row)>> = LazyLock::new(|| {
+    let names = |row: &'static Row| row.names.split(' ').map(move |it| (it, row));
+    let mut res: Vec<_> = TABLE.iter().flat_map(names).collect();
+    res.sort_unstable_by_key(|it| it.0);
+    res
 });
+
+fn row_of(name: &str) -> Option<&'static Row> {
+    ROWS.binary_search_by(|it| it.0.cmp(name)).ok().map(|at| ROWS[at].1)
+}
 
 /// The name of a program and its row: by the whole name, else by the name without a version behind
 /// it.
@@ -157,7 +164,7 @@ fn known<'a>(text: &'a str, program: &'a Word) -> Option<(Cow<'a, str>, &'static
     let path = program.path(text)?;
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = || name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    let row = ROWS.get(name).or_else(|| ROWS.get(plain()))?;
+    let row = row_of(name).or_else(|| row_of(plain()))?;
     let at = path.len() - name.len();
     let name = match path {
         Cow::Borrowed(path) => Cow::Borrowed(&path[at..]),
@@ -226,8 +233,9 @@ fn mark_dashes(text: &str, words: &mut [&mut Word]) {
         let fixed = word.fixed(text);
         // Behind these letters of grep and others, `--` is a value.
         after_dashes |= fixed.as_deref() == Some("--") && !is_value;
-        if !word.may_vanish(text) {
-            is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
+        let may_be_next = matches!(fixed.as_deref(), Some("-e" | "-f"));
+        if may_be_next != is_value && !word.may_vanish(text) {
+            is_value = may_be_next;
         }
     }
 }
@@ -357,5 +365,11 @@ mod tests {
     #[test]
     fn the_table_stays_small() {
         assert!(TABLE.len() <= 60, "a list of foreign programs is never finished");
+    }
+
+    #[test]
+    fn a_name_is_in_one_row() {
+        let twice = ROWS.windows(2).find(|it| it[0].0 == it[1].0);
+        assert_eq!(twice.map(|it| it[0].0), None);
     }
 }

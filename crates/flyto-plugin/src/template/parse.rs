@@ -5,7 +5,7 @@
 //! in them what is literal, what is a value, and what a shell would replace. Where a command
 //! ends, its words are handed to the [`rules`]. Recursion is at most [`MAX_DEPTH`] deep.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::ops::Range;
 
 use super::{
     checker::Checker,
@@ -22,8 +22,7 @@ const MAX_DEPTH: usize = 32;
 /// How many names a text can have. A call would have as many arguments.
 const MAX_NAMES: usize = 1024;
 
-/// A word of which there is room for at first, with the blank behind it, and the most words of which there is.
-const WORD_BYTES: usize = 5;
+/// The most words of which there is room at first.
 const MOST_EXPECTED: usize = 32;
 
 /// The longest name of a placeholder, in bytes with the blanks around it.
@@ -58,11 +57,11 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         is_declared,
         checker: Checker::new(text),
         parsed: Parsed::default(),
-        numbers: BTreeMap::new(),
+        numbers: Vec::new(),
         newline: false,
         depth: 0,
         literal: 0,
-        plain: String::new(),
+        plain: None,
     };
     let words = parser.commands(None)?;
     let Parser { mut parsed, checker, numbers, .. } = parser;
@@ -81,7 +80,7 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
     }
     parsed.words = words;
     parsed.params = vec![String::new(); numbers.len()];
-    numbers.into_iter().for_each(|(name, number)| parsed.params[number] = name.to_owned());
+    numbers.iter().for_each(|&(name, number)| name.clone_into(&mut parsed.params[number]));
     Ok(parsed)
 }
 
@@ -92,15 +91,16 @@ struct Parser<'a> {
     is_declared: &'a dyn Fn(&str) -> bool,
     checker: Checker<'a>,
     parsed: Parsed,
-    /// The names of the placeholders, and their numbers in the order of the text.
-    numbers: BTreeMap<&'a str, usize>,
+    /// The names of the placeholders, sorted, and their numbers in the order of the text.
+    numbers: Vec<(&'a str, usize)>,
     /// A newline came behind a word, which counts only when something follows.
     newline: bool,
     /// How many `$(` are open.
     depth: usize,
-    /// Where the literal text begins that is being read, and what a program gets of it so far.
+    /// Where the literal text begins that is being read, and what a program gets of it so far, once that may differ from
+    /// what is written.
     literal: usize,
-    plain: String,
+    plain: Option<String>,
 }
 
 impl<'a> Parser<'a> {
@@ -127,8 +127,9 @@ impl<'a> Parser<'a> {
     /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`. Each is
     /// checked where it ends.
     fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Word>, Box<Fault>> {
-        let n_expected = (self.text.len() / WORD_BYTES + 1).min(MOST_EXPECTED);
-        let mut words = Vec::with_capacity(if opened.is_none() { n_expected } else { 0 });
+        let n_blanks = || self.text.bytes().filter(|it| *it == b' ').count();
+        let n_expected = opened.map_or_else(|| (n_blanks() + 1).min(MOST_EXPECTED), |_| 0);
+        let mut words = Vec::with_capacity(n_expected);
         // Where the words of this command begin, and what it redirects without a target so far.
         let (mut first, mut redirection) = (0, None);
         // Each `(` that is open, and the end of the last `&`.
@@ -283,7 +284,9 @@ impl<'a> Parser<'a> {
     /// Goes on over so many bytes of literal text that mean what is written.
     fn take(&mut self, n_bytes: usize) -> &'a str {
         let text = &self.text[self.skip(n_bytes)];
-        self.plain += text;
+        if let Some(plain) = &mut self.plain {
+            *plain += text;
+        }
         text
     }
 
@@ -298,11 +301,18 @@ impl<'a> Parser<'a> {
     fn end_literal(&mut self, word: &mut Word, end: usize) {
         let raw = self.literal..end;
         if !raw.is_empty() {
-            let cooked = Some(&*self.plain).filter(|it| *it != &self.text[raw.clone()]);
+            let plain = self.plain.take();
+            let cooked = plain.filter(|it| *it != self.text[raw.clone()]);
             word.parts.push(Part::Literal { raw, cooked: cooked.map(Box::from) });
         }
-        self.plain.clear();
+        self.plain = None;
         self.literal = end;
+    }
+
+    /// What a program gets of the literal text so far, to be changed.
+    fn plain(&mut self) -> &mut String {
+        let raw = &self.text[self.literal..self.pos];
+        self.plain.get_or_insert_with(|| raw.to_owned())
     }
 
     /// Adds a part that ends here to a word, and the literal text before it.
@@ -315,16 +325,18 @@ impl<'a> Parser<'a> {
     /// A backslash. Outside of quotes the next character stands for itself.
     fn escape(&mut self, quote: Quote) -> Result<(), Box<Fault>> {
         if self.starts("\\\n") {
+            self.plain();
             return self.continuation();
         }
         self.refuse_before_value(&refused::BACKSLASH)?;
+        self.plain();
         self.pos += 1;
         match self.peek() {
             Some(c) if quote == Quote::None || matches!(c, '$' | '`' | '"' | '\\') => {
                 self.take(c.len_utf8());
             }
             // At the very end, a backslash stands for itself.
-            _ => self.plain.push('\\'),
+            _ => self.plain().push('\\'),
         }
         Ok(())
     }
@@ -340,6 +352,7 @@ impl<'a> Parser<'a> {
     fn quoted(&mut self, word: &mut Word, quote: Quote) -> Result<(), Box<Fault>> {
         let is_single = quote == Quote::Single;
         let (end, stops) = if is_single { ("'", SINGLE) } else { ("\"", DOUBLE) };
+        self.plain();
         let opening = self.skip(1);
         while !self.starts(end) {
             match self.peek() {
@@ -352,6 +365,7 @@ impl<'a> Parser<'a> {
                 Some(_) => drop(self.run(stops)),
             }
         }
+        self.plain();
         self.pos += 1;
         Ok(())
     }
@@ -478,10 +492,15 @@ impl<'a> Parser<'a> {
             return false;
         };
         let next = self.numbers.len();
-        // One more than there may be is enough to tell.
-        let param = match next > MAX_NAMES {
-            true => self.numbers.get(name).copied().unwrap_or(next),
-            false => *self.numbers.entry(name).or_insert(next),
+        let param = match self.numbers.binary_search_by(|it| it.0.cmp(name)) {
+            Ok(at) => self.numbers[at].1,
+            Err(at) => {
+                // One more than there may be is enough to tell.
+                if next <= MAX_NAMES {
+                    self.numbers.insert(at, (name, next));
+                }
+                next
+            }
         };
         self.pos = span.end;
         self.end_part(word, span.start, Part::Value { param, quote, span: span.clone() });
