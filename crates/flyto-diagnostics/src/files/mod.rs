@@ -6,7 +6,6 @@ mod platform;
 
 use std::{
     fmt,
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -100,26 +99,16 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
     // One more than there is: reading less than there is room for is reading to the end, which
     // saves asking once more (read(2), "if this number is smaller").
     let size = usize::try_from(metadata.len()).unwrap_or(0);
-    let mut bytes = vec![0; size + 1];
-    let n_bytes = read_some(&mut file, &mut bytes)?;
-    bytes.truncate(n_bytes);
-    if n_bytes != size {
+    let mut bytes = Vec::with_capacity(size + 1);
+    platform::read_some(&mut file, &mut bytes)?;
+    if bytes.len() != size {
         // It changes meanwhile, or is one of those whose size the system does not tell.
-        file.take(MAX_FILE_BYTES + 1 - n_bytes as u64).read_to_end(&mut bytes)?;
+        file.take(MAX_FILE_BYTES + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge);
     }
     Ok(bytes)
-}
-
-fn read_some(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match file.read(bytes) {
-            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-            res => return res,
-        }
-    }
 }
 
 /// Reads a text file, as [`read`] does.

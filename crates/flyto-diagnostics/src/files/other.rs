@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, FileType},
-    io,
+    io::{self, Read as _},
     path::Path,
 };
 
@@ -12,6 +12,20 @@ pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     File::open(path)
+}
+
+/// Reads once, as much as there is room for.
+pub(super) fn read_some(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.resize(bytes.capacity(), 0);
+    loop {
+        match file.read(bytes) {
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            res => {
+                bytes.truncate(*res.as_ref().unwrap_or(&0));
+                return res.map(drop);
+            }
+        }
+    }
 }
 
 /// What something is that is no regular file, with its article.

@@ -7,13 +7,27 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::OFlags;
+use rustix::{
+    buffer::spare_capacity,
+    fs::OFlags,
+    io::{Errno, read},
+};
 
 /// Opens for reading. Neither a FIFO without a writer nor a terminal makes it wait or takes hold of
 /// the process: open(2), `O_NONBLOCK` and `O_NOCTTY`.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// Reads once, as much as there is room for. The room is not filled with zeros before.
+pub(super) fn read_some(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        match read(&*file, spare_capacity(bytes)) {
+            Err(Errno::INTR) => {}
+            res => return Ok(res.map(drop)?),
+        }
+    }
 }
 
 /// What something is that is no regular file, with its article.
