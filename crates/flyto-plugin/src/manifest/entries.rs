@@ -142,7 +142,7 @@ pub(super) fn entries(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Entries {
-    let mut budget = Budget::of_tools();
+    let mut budget = Budget::of_tools(tools);
     let mut unread_rules = None;
     let mut read: Vec<_> = tools
         .items()
@@ -211,7 +211,9 @@ fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
             owners.insert(name, at);
         }
     }
-    for entry in entries.iter_mut().filter(|it| it.tool.is_some()) {
+    let has_aliases =
+        |it: &&mut Entry<'_>| it.tool.as_ref().is_some_and(|it| !it.metadata.aliases.is_empty());
+    for entry in entries.iter_mut().filter(has_aliases) {
         let Some(aliases) = entry.at.member("aliases") else { continue };
         for at in aliases.items() {
             let Some(name) = at.value().as_str() else { continue };

@@ -53,8 +53,8 @@ pub(super) fn refuse(
 ) -> Result<(), Reported> {
     let root = reader.at("");
     let mut found = reader.unknown_like(&NAMES, MOST_REFUSED);
-    let others = OTHERS.into_iter().filter(|it| root.member(it.0).is_some());
-    found.extend(others);
+    // A reader gives the place of the object for a key that is not there.
+    found.extend(OTHERS.into_iter().filter(|it| reader.at(it.0).span() != root.span()));
     let mut res = Ok(());
     for (key, meant) in found {
         let is_text = root.member(key).is_some_and(|it| it.value().as_str().is_some());

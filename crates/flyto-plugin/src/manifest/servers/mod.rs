@@ -69,7 +69,7 @@ fn read_all(
         *n_same.entry(name).or_default() += 1;
     }
     let mut res = Vec::new();
-    let mut budget = Budget::of_servers();
+    let mut budget = Budget::of_servers(at);
     for (name, value) in at.members() {
         if n_same[name] > 1 || check_name(at, name, findings).is_err() {
             continue;
