@@ -3,12 +3,15 @@
 use std::{
     collections::{BTreeMap, btree_map},
     ffi::{OsStr, OsString},
+    sync::Arc,
 };
 
 /// A complete environment: the host's as a value, or the one that a program gets.
 ///
 /// Names and values are bytes of the system, not text. The order is by name, so that two equal
 /// environments print alike.
+///
+/// Clones share the variables until one of them is changed, since each call of a program takes one.
 ///
 /// ```
 /// use flyto_execenv::Environment;
@@ -19,7 +22,7 @@ use std::{
 /// assert_eq!(env.names().collect::<Vec<_>>(), ["EMPTY", "LANG", "PATH"]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct Environment(Arc<BTreeMap<OsString, OsString>>);
 
 impl Environment {
     /// No variables.
@@ -47,12 +50,12 @@ impl Environment {
     /// A name with `=` or a zero byte, or an empty one, is taken here and refused by
     /// [`Spec::check`](crate::Spec::check).
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
-        self.0.insert(name.into(), value.into());
+        Arc::make_mut(&mut self.0).insert(name.into(), value.into());
     }
 
     /// Removes `name` and returns its value.
     pub fn remove(&mut self, name: impl AsRef<OsStr>) -> Option<OsString> {
-        self.0.remove(name.as_ref())
+        Arc::make_mut(&mut self.0).remove(name.as_ref())
     }
 
     /// Names and values in order of the names.
@@ -80,13 +83,15 @@ impl Environment {
 
 impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(iter: I) -> Self {
-        Self(iter.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let variables = iter.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self(Arc::new(variables.collect()))
     }
 }
 
 impl<K: Into<OsString>, V: Into<OsString>> Extend<(K, V)> for Environment {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, iter: I) {
-        self.0.extend(iter.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let variables = iter.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Arc::make_mut(&mut self.0).extend(variables);
     }
 }
 
@@ -95,7 +100,7 @@ impl IntoIterator for Environment {
     type IntoIter = btree_map::IntoIter<OsString, OsString>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        Arc::unwrap_or_clone(self.0).into_iter()
     }
 }
 
