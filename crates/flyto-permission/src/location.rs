@@ -164,7 +164,7 @@ pub(crate) fn absolute_location(path: &str) -> Result<Location, &'static str> {
 /// The text of a path behind the text of its start.
 fn written(start: Option<&Location>, rest: &str) -> String {
     match start {
-        Some(start) => normalise(&format!("{}/{rest}", start.written)),
+        Some(start) => normalise(&[&start.written, "/", rest].concat()),
         None => normalise(rest),
     }
 }
@@ -175,24 +175,28 @@ fn written(start: Option<&Location>, rest: &str) -> String {
 /// here: `a/../b` is `b` although the link `a` may lead elsewhere, which
 /// [`Location::resolved`] has right.
 pub(crate) fn normalise(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
+    let mut res = String::with_capacity(path.len() + 1);
+    for part in split(path) {
         match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
+            ".." => res.truncate(res.rfind('/').unwrap_or(0)),
+            it => {
+                res.push('/');
+                res.push_str(it);
             }
-            it => parts.push(it),
         }
     }
-    format!("/{}", parts.join("/"))
+    if res.is_empty() {
+        res.push('/');
+    }
+    res
 }
 
 /// The path behind a directory that is already resolved, where it is there and leads
 /// where its text says: nothing is followed then. `None` is no answer.
 #[cfg(target_os = "linux")]
 fn link_free(start: &str, of_start: End, path: &str) -> Option<String> {
-    let mut res = start.to_owned();
+    let mut res = String::with_capacity(start.len() + path.len() + 1);
+    res.push_str(start);
     let mut parts = 0..MAX_STEPS;
     for part in split(path) {
         parts.next()?;
@@ -200,7 +204,7 @@ fn link_free(start: &str, of_start: End, path: &str) -> Option<String> {
             return None;
         }
         res.push('/');
-        res.push_str(&part);
+        res.push_str(part);
     }
     let is_looked_up = of_start == End::There && res.len() > start.len();
     let found = is_looked_up && flyto_diagnostics::files::is_link_free(Path::new(&res));
@@ -227,7 +231,7 @@ fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'st
     if let Some(whole) = link_free(&done, of_start, path) {
         return Ok((whole, End::There));
     }
-    let mut todo: VecDeque<String> = split(path).collect();
+    let mut todo: VecDeque<String> = split(path).map(str::to_owned).collect();
     let mut missing = false;
     let mut end = of_start;
     let (mut n_steps, mut n_links) = (0, 0);
@@ -267,8 +271,8 @@ fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'st
                     done.clear();
                     end = End::There;
                 }
-                for part in split(target).collect::<Vec<_>>().into_iter().rev() {
-                    todo.push_front(part);
+                for part in split(target).rev() {
+                    todo.push_front(part.to_owned());
                 }
             }
             Ok(_) => {
@@ -322,6 +326,6 @@ fn cannot_be(err: &io::Error) -> bool {
 }
 
 /// The parts of a path, without empty ones and `.`.
-fn split(path: &str) -> impl Iterator<Item = String> {
-    path.split('/').filter(|it| !it.is_empty() && *it != ".").map(str::to_owned)
+fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split('/').filter(|it| !it.is_empty() && *it != ".")
 }

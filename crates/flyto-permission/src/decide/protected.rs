@@ -129,8 +129,9 @@ pub(crate) fn may_touch_keys(word: &str) -> bool {
     if !word.bytes().any(|it| it == b'.') && word.bytes().filter(|it| *it == b'/').count() < 2 {
         return false;
     }
-    KEYS.iter().any(|(place, _)| match place.starts_with('/') {
-        true => word.contains(place),
-        false => word.split(['/', '=', ':', '@']).any(|it| it.eq_ignore_ascii_case(place)),
-    })
+    // Each part and each slash of the word is looked at once, since most words hold none of them.
+    let names_key = |part: &str| KEYS.iter().any(|(name, _)| part.eq_ignore_ascii_case(name));
+    let is_place = |rest: &str| KEYS.iter().any(|(place, _)| rest.starts_with(place));
+    word.split(['/', '=', ':', '@']).any(names_key)
+        || word.match_indices('/').any(|(at, _)| is_place(&word[at..]))
 }
