@@ -26,11 +26,14 @@ fn spill_path(dir: &Path, name: &str) -> PathBuf {
     let number = LAST.fetch_add(1, Ordering::Relaxed);
     // A process number comes round again, the time does not.
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // A `u64`, which is written with less work than the `u128` of a duration, reaches for 500 million years.
+    let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    let mut file = format!("{millis}-{}-{number}-", std::process::id());
     // A name may hold what cannot stand in the name of a file; what can be told from it is enough.
-    let tool: String =
-        name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).take(64).collect();
-    let process = std::process::id();
-    dir.join(format!("{}-{process}-{number}-{tool}.txt", since.as_millis()))
+    let plain = |it: char| if it.is_ascii_alphanumeric() { it } else { '-' };
+    file.extend(name.chars().map(plain).take(64));
+    file.push_str(".txt");
+    dir.join(file)
 }
 
 #[cfg(test)]
