@@ -20,6 +20,8 @@ use crate::{
     load::MANIFEST_FILE,
     manifest::CLAUDE_MANIFEST_FILE,
     manifest::{ToolDef, ToolForm, start_dir},
+    rpc::program::Escape,
+    template::Refusal,
 };
 
 /// The program of a tool, about to be started.
@@ -36,6 +38,16 @@ pub(crate) struct Start<'a> {
     /// The tool. For a session, the first of the tools that share it, with the variables of all
     /// of them.
     pub(crate) def: &'a ToolDef,
+}
+
+/// Why a call cannot be carried out as it is.
+///
+/// Found before anything is started.
+pub(crate) enum Unfit {
+    /// Values that a template has no place for.
+    Input(Vec<Refusal>),
+    /// A program that is not the plugin's own.
+    Program(Escape),
 }
 
 impl Start<'_> {

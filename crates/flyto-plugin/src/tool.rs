@@ -8,7 +8,7 @@ use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
     time::Duration,
 };
 
@@ -35,7 +35,7 @@ use crate::{
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
     rules::PluginRule,
     session::{self, Session},
-    start::Start,
+    start::{Start, Unfit},
     template::{Filled, Refusal},
 };
 
@@ -89,22 +89,14 @@ pub struct PluginTool {
     dir: PathBuf,
     plugin: String,
     ctx: Arc<PluginContext>,
+    /// The variables of its programs, made at the first call: all that they depend on is above, and stays.
+    env: OnceLock<Result<Environment, Unresolved>>,
     /// The process that all calls go to, where it stays.
     session: Option<Arc<Session>>,
     /// The name within the plugin, as requests share it.
     local_name: Arc<str>,
     /// Those of the plugin, for calls of all its tools.
     rules: Arc<[PluginRule]>,
-}
-
-/// Why a call cannot be carried out as it is.
-///
-/// Found before anything is started.
-enum Unfit {
-    /// Values that a template has no place for.
-    Input(Vec<Refusal>),
-    /// A program that is not the plugin's own.
-    Program(Escape),
 }
 
 impl PluginTool {
@@ -151,8 +143,8 @@ impl PluginTool {
         let (dir, ctx) = (files::absolute(dir.as_ref()), ctx.into());
         let session = session::of(&def, dir.clone(), &plugin, &ctx);
         let local_name = def.name.as_str().into();
-        let rules = Arc::default();
-        Self { name, metadata, dir, plugin, ctx, session, local_name, def, rules }
+        let (rules, env) = (Arc::default(), OnceLock::new());
+        Self { name, metadata, dir, plugin, ctx, env, session, local_name, def, rules }
     }
 
     /// Every tool of a plugin, in the order of its manifest. A tool without a version of its own has
@@ -291,7 +283,7 @@ impl PluginTool {
             },
             (_, Err(_)) => return Installed::default(),
         };
-        let env = self.start().env().unwrap_or_default();
+        let env = self.env().unwrap_or_default();
         self.ctx.exec_env.installed(self.start().base_spec(program, env))
     }
 
@@ -307,6 +299,11 @@ impl PluginTool {
     /// What each of its processes is started with.
     fn start(&self) -> Start<'_> {
         Start { ctx: &self.ctx, plugin: &self.plugin, dir: &self.dir, def: &self.def }
+    }
+
+    /// The variables of each of its programs.
+    fn env(&self) -> Result<Environment, &Unresolved> {
+        self.env.get_or_init(|| self.start().env()).as_ref().cloned()
     }
 
     /// The program of a call with its arguments, and what it reads.
@@ -404,9 +401,9 @@ impl PluginTool {
 
     /// One call in a process of its own.
     async fn run(&self, ctx: &CallContext, input: &Input) -> Result<ToolResult, ToolError> {
-        let env = match self.start().env() {
+        let env = match self.env() {
             Ok(env) => env,
-            Err(err) => return result::unresolved(&self.name, &err),
+            Err(err) => return result::unresolved(&self.name, err),
         };
         let spec = match self.spec(env, input) {
             Ok(spec) => spec,
@@ -507,7 +504,7 @@ impl Tool for PluginTool {
     }
 
     fn preview(&self, input: &Input) -> Option<Preview> {
-        let built = self.start().env();
+        let built = self.env();
         let names = self.start().names(built.as_ref().ok());
         let unresolved = built.as_ref().err().map(|it| self.unresolved(it));
         let spec = match self.spec(built.unwrap_or_default(), input) {
@@ -568,7 +565,7 @@ impl Tool for PluginTool {
     }
 
     async fn preflight(&self, input: &Input) -> Vec<Problem> {
-        let Ok(env) = self.start().env() else { return Vec::new() };
+        let Ok(env) = self.env() else { return Vec::new() };
         match self.spec(env, input) {
             Ok(spec) => {
                 let err = self.ctx.exec_env.preflight(spec).await.err();
