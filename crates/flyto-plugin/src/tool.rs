@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
     Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
-    KillScope, Limits, Output, Ready, Spec, Stdin,
+    KillScope, Limits, Output, Ready, Spec, SpillDir, Stdin,
 };
 use flyto_program::{Streaming, chain, spilled, tool_error, tool_error_kind, with_named};
 use flyto_tools::{
@@ -337,8 +337,8 @@ impl PluginTool {
     /// All that a call starts, with these variables.
     ///
     /// Stdout and stderr are kept up to [`PluginContext::capture_bytes`]; what is beyond goes to
-    /// a file or is lost.
-    fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Unfit> {
+    /// a file in `dir` or is lost. A preview, for which no program writes, does without: the names take their time.
+    fn spec(&self, env: Environment, input: &Input, dir: Option<&SpillDir>) -> Result<Spec, Unfit> {
         let def = &self.def;
         let (program, args, stdin) = self.invoked(input)?;
         let capture = Capture::limit(self.ctx.capture_bytes);
@@ -346,7 +346,7 @@ impl PluginTool {
         if def.form() == ToolForm::Binary {
             stdout.limit_bytes = stdout.limit_bytes.max(LONGEST_REPLY_BYTES);
         }
-        if let Some(dir) = &self.ctx.spill_dir {
+        if let Some(dir) = dir {
             stdout = spilled(stdout, dir, &self.name);
             stderr = spilled(stderr, dir, &self.name);
         }
@@ -405,7 +405,7 @@ impl PluginTool {
             Ok(env) => env,
             Err(err) => return result::unresolved(&self.name, err),
         };
-        let spec = match self.spec(env, input) {
+        let spec = match self.spec(env, input, self.ctx.spill_dir.as_ref()) {
             Ok(spec) => spec,
             Err(Unfit::Input(refusals)) => {
                 return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals)));
@@ -507,7 +507,7 @@ impl Tool for PluginTool {
         let built = self.env();
         let names = self.start().names(built.as_ref().ok());
         let unresolved = built.as_ref().err().map(|it| self.unresolved(it));
-        let spec = match self.spec(built.unwrap_or_default(), input) {
+        let spec = match self.spec(built.unwrap_or_default(), input, None) {
             Ok(spec) => spec,
             Err(unfit) => {
                 let mut res = Preview::new()
@@ -566,7 +566,7 @@ impl Tool for PluginTool {
 
     async fn preflight(&self, input: &Input) -> Vec<Problem> {
         let Ok(env) = self.env() else { return Vec::new() };
-        match self.spec(env, input) {
+        match self.spec(env, input, self.ctx.spill_dir.as_ref()) {
             Ok(spec) => {
                 let err = self.ctx.exec_env.preflight(spec).await.err();
                 err.iter().map(|it| self.problem(it)).collect()
