@@ -147,8 +147,10 @@ impl ExecTool {
         &self.def
     }
 
-    /// What this host would run for `input`.
-    fn spec(&self, input: &Input) -> Spec {
+    /// What this host would run for `input`, with files in `spill_dir` for long output.
+    ///
+    /// Their names take longer than all the rest, so a preview, which no backend writes for, does without.
+    fn spec(&self, input: &Input, spill_dir: Option<&SpillDir>) -> Spec {
         let stdin = if input.is_empty() {
             Stdin::Null
         } else {
@@ -156,7 +158,7 @@ impl ExecTool {
             Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
         };
         let spec = self.spec.clone().stdin(stdin);
-        match &self.spill_dir {
+        match spill_dir {
             Some(dir) => {
                 let capture =
                     || Output::Captured(spilled(Capture::default(), dir, self.def.name()));
@@ -287,18 +289,20 @@ impl Tool for ExecTool {
             .with_working_dir(self.spec.working_dir.to_string_lossy())
             .with_deadline(self.def.timeout());
         let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
-        Some(match self.env.check(self.spec(input)) {
+        Some(match self.env.check(self.spec(input, None)) {
             Ok(_) => preview,
             Err(err) => preview.with_problem(problem(&err)),
         })
     }
 
     async fn preflight(&self, input: &Input) -> Vec<Problem> {
-        self.env.preflight(self.spec(input)).await.err().iter().map(problem).collect()
+        let spec = self.spec(input, self.spill_dir.as_ref());
+        self.env.preflight(spec).await.err().iter().map(problem).collect()
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let ran = flyto_program::run(&self.env, self.spec(&input), ctx, Streaming::Quiet).await;
+        let spec = self.spec(&input, self.spill_dir.as_ref());
+        let ran = flyto_program::run(&self.env, spec, ctx, Streaming::Quiet).await;
         match ran {
             Ok(ran) => Ok(self.result(&ran)),
             // The operator asked for what the backend cannot do, which is nothing for a model to mend.
