@@ -255,7 +255,10 @@ async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
             ToolResult::text(text).with_data(json!({"status": "once", "name": name}))
         }
         Ok(Applied::Staged { id }) => {
-            let text = format!("the proposal waits for a person as {id:?}; go on without the tool");
+            let text = format!(
+                "the proposal waits for a person as {id:?}; go on without the tool, and tell the user that `flyto evolve \
+                 approve {id}` shows it and asks"
+            );
             ToolResult::text(text).with_data(json!({"status": "staged", "id": id}))
         }
         Err(refusal) => refused(&refusal),

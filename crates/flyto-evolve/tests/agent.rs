@@ -295,7 +295,7 @@ async fn refusals_are_results_that_say_what_to_do() {
             "create_tool",
             with(json!({"rationale": "later"})),
             expect![[r#"
-                the proposal waits for a person as "t-c956d6ed317120d1ffca12422782c64425045f94"; go on without the tool
+                the proposal waits for a person as "t-c956d6ed317120d1ffca12422782c64425045f94"; go on without the tool, and tell the user that `flyto evolve approve t-c956d6ed317120d1ffca12422782c64425045f94` shows it and asks
                 None"#]],
         )
         .await;
