@@ -124,8 +124,25 @@ struct CreateTool {
     /// One command line for bash, in which `{{.name}}` is the value of a parameter as one literal word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// Steps that call other tools: `{"steps": [{"id": …, "tool": …, "with": {…}}], "output": …}`. A value is JSON, in which
-    /// `{"$ref": "/input/NAME"}` and `{"$ref": "/steps/ID/output"}` are references. Instead of a script.
+    /// Steps that call other tools, instead of a script: `{"steps": [STEP, …], "output": VALUE, "timeout_ms": N}`, 32 steps
+    /// at most. Without `"output"`, that of the last step is delivered. `"destructive": true` says that calls destroy something.
+    ///
+    /// A STEP is `{"id": ID, "tool": NAME, "with": {…}}`, and may have these keys as well:
+    /// `"after": [ID, …]` (steps that it waits for, beside those that it refers to);
+    /// `"when": CONDITION` (else it is skipped);
+    /// `"for_each": LIST` (one call for each item), with `"max_items"` (100, at most 1000) and `"max_parallel"` (1, at most 8);
+    /// `"retry": {"times": 1 to 5, "delay_ms": N}`; `"timeout_ms": N` for one call; `"version": N` of a created tool;
+    /// `"on_error": "stop" | "continue" | "undo"` (`stop`: no further step, and nothing is undone; `undo`: those that are done
+    /// are undone in reverse, as after a time limit); `"undo": {"tool": NAME, "with": {…}}` (the call that takes it back).
+    ///
+    /// In `with`, `for_each`, `output` and conditions, a value is JSON, in which an object with one of these keys is looked up:
+    /// `{"$ref": POINTER}`, `{"$concat": [a, b, …]}` (one text), `{"$default": [a, b]}` (b where a is missing or null). `$$ref` is
+    /// the key `$ref` itself. A POINTER is `/input/NAME`, `/item` and `/index` in a step with `for_each`, or
+    /// `/steps/ID/output` of an earlier step (also `text`, `status`, `is_error`, `truncated`); parts follow, as in
+    /// `/steps/ID/output/files/0`. The output of a step with `when` or `"on_error": "continue"` needs a `$default`.
+    ///
+    /// A CONDITION is one of `{"exists": a}`, `{"not_empty": a}`, `{"equals": [a, b]}`, `{"in": [a, list]}`, `{"less": [a, b]}`,
+    /// `{"not": c}`, `{"all": [c, …]}`, `{"any": [c, …]}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     composite: Option<Map<String, Value>>,
     /// How long a call may take, in seconds: 60 unless set, at most 600.

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use flyto_diagnostics::Source;
 use flyto_evolve::{
     Answer, Approver, ApproverError, Decision, HostContext, Review, Store, ToolBuilder,
-    agent_tools, export, import,
+    agent_tools, export, import, parse_proposal,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_tools::{CallContext, Input, Registry};
@@ -375,6 +376,31 @@ async fn a_definition_has_one_form_for_agents_and_for_files() {
             None"#]],
         )
         .await;
+}
+
+/// The keys that a mistyped one is answered with are those that an agent and a reader of the guide are told of.
+#[test]
+fn every_key_of_a_composite_is_described() {
+    let def = json!({
+        "name": "t", "description": "Does t.",
+        "composite": {"steps": [{"id": "a", "tool": "t", "qqqqqqqq": 1}], "qqqqqqqq": 1},
+    });
+    let parsed = parse_proposal(&Source::new("proposal", def.to_string()));
+    let help = parsed.findings.iter().filter_map(|it| it.help.as_deref());
+    let keys: Vec<&str> = help
+        .filter_map(|it| it.strip_prefix("the keys are "))
+        .flat_map(|it| it.split(", "))
+        .collect();
+    assert_eq!(keys.len(), 4 + 13, "{keys:?}");
+    let agent = Agent::new();
+    let tool = agent.registry.get("create_tool").unwrap();
+    let schema = &tool.tool().input_schema()["properties"]["composite"];
+    let schema = schema["description"].as_str().unwrap();
+    let guide = include_str!("../../../docs/guide/evolve.md");
+    for key in keys {
+        assert!(schema.contains(&format!("\"{key}\"")), "{key} is missing in {schema}");
+        assert!(guide.contains(&format!("\n| `{key}` | ")), "{key} is missing in the guide");
+    }
 }
 
 /// What `flyto evolve deny` does, in another process.

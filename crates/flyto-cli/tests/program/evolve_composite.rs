@@ -156,6 +156,8 @@ fn a_composite_whose_step_is_gone_says_so_and_no_more() {
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
     let stderr = ran.stderr();
     assert!(stderr.contains("undo_it") && !stderr.contains("--sandbox"), "{}", ran.shown());
+    assert!(stderr.contains("`flyto evolve restore undo_it` brings it back"), "{}", ran.shown());
+    assert_eq!(place.evolve(&["restore", "undo_it"]).code, Some(0));
 }
 
 #[test]
@@ -229,4 +231,48 @@ fn a_composite_at_the_callers_deadline_ends_its_program_and_tells_what_was_done(
     assert_eq!(program_end["failure"]["kind"], "timed_out");
     assert_eq!((&program_end["confirmed"], &program_end["leaked"]), (&json!(true), &json!(0)));
     assert_eq!(whole_end["failure"], json!({"kind": "timed_out", "after_seconds": 5.0}));
+}
+
+#[test]
+fn the_guide_shows_a_composite_that_runs() {
+    let guide = include_str!("../../../../docs/guide/evolve.md");
+    let section = guide.split("\n## ").find(|it| it.starts_with("A composite\n")).unwrap();
+    let block = |kind: &str| {
+        let rest = section.split_once(&format!("```{kind}\n")).unwrap().1;
+        rest.split_once("```").unwrap().0
+    };
+    let place = Place::new();
+    let list = r#"sep='['; for it in "$TOOL_INPUT_DIR"/*; do printf '%s"%s"' "$sep" "$it"; sep=,; done; echo ']'"#;
+    let count =
+        r#"printf '{"path":"%s","words":%d}' "$TOOL_INPUT_PATH" "$(wc -w <"$TOOL_INPUT_PATH")""#;
+    for (name, script) in [
+        ("list_texts", list),
+        ("count_words", count),
+        ("save_text", r#"printf %s "$TOOL_INPUT_TEXT" >"$TOOL_INPUT_PATH""#),
+        ("remove_file", r#"rm "$TOOL_INPUT_PATH""#),
+        ("publish", "[ ! -e closed ] || exit 9\necho '{\"ok\":true}'"),
+    ] {
+        let def = json!({"name": name, "description": format!("Is {name}."), "script": script});
+        approve(&place, &def.to_string());
+    }
+    let names = ["list_texts", "count_words", "save_text", "remove_file", "publish"];
+    let allow = json!({"permissions": {"allow": names}});
+    place.write("home/.config/flyto/config.json", &allow.to_string());
+    place.write("texts/a.txt", "one two");
+    place.write("texts/b.txt", "three");
+    approve(&place, block("json"));
+    let call = || place.evolving(&["call", "word_report", "dir=texts"]).run();
+    let counts = r#"[{"path":"texts/a.txt","words":2},{"path":"texts/b.txt","words":1}]"#;
+    let ran = call();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let told: Value = serde_json::from_str(&ran.stdout()).unwrap();
+    let counts: Value = serde_json::from_str(counts).unwrap();
+    assert_eq!(told, json!({"counts": counts, "published": "done"}));
+    let report = place.path().join("report.txt");
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), format!("Words: {counts}\n"));
+    // What fails is told as the guide shows it.
+    place.write("closed", "");
+    let ran = call();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert_eq!((ran.stdout().as_str(), report.exists()), (block("text"), false));
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     Composite, Expr, MAX_COMPOSITE_DEPTH, read,
-    registered::{composite_of, definition_hash},
+    registered::{composite_of, definition_hash, not_there},
     value::escaped,
 };
 use crate::{Body, DefinitionHash, ToolDefinition, run::metadata_of};
@@ -256,7 +256,7 @@ impl Catalog {
             let names = self.names();
             let help = match closest(tool, names.iter().map(String::as_str)) {
                 Some(meant) => format!("did you mean {}?", quoted(meant)),
-                None => "search the tools that are there, or create it first".to_owned(),
+                None => not_there(tool),
             };
             return Err(StepFault::new(at, what, help));
         };
@@ -557,14 +557,16 @@ fn reaches(schema: &Value, tokens: &[String]) -> Result<(), (String, String)> {
     match properties.and_then(|it| it.get(token)) {
         Some(part) => reaches(part, rest),
         None => {
-            let Some(properties) = properties else { return Ok(()) };
+            // A schema that names properties has no others, unless it says so; one that names none has any, unless it says so.
+            let others = schema.get("additionalProperties");
             let is_open = schema.get("patternProperties").is_some()
                 || schema.get("allOf").is_some()
-                || schema.get("additionalProperties").is_some_and(|it| *it != false);
+                || others.map_or(properties.is_none(), |it| *it != false);
             if is_open {
                 return Ok(());
             }
-            let help = match closest(token, properties.keys().map(String::as_str)) {
+            let names = properties.into_iter().flat_map(|it| it.keys());
+            let help = match closest(token, names.map(String::as_str)) {
                 Some(meant) => format!("did you mean {}?", quoted(meant)),
                 None => format!("add {} to the schema", quoted(token)),
             };

@@ -32,3 +32,17 @@ where
         None => tool.downcast_ref::<T>(),
     }
 }
+
+/// What to do where a step's tool is not there. Only a tool that was made at run time can be archived, and the command is
+/// told for a name that a shell takes for one word.
+pub(super) fn not_there(tool: &str) -> String {
+    const SEARCH: &str = "search the tools that are there, or create it first";
+    match tool.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)) {
+        true => {
+            format!(
+                "where it was archived, `flyto evolve restore {tool}` brings it back; else {SEARCH}"
+            )
+        }
+        false => SEARCH.to_owned(),
+    }
+}

@@ -19,6 +19,7 @@ use super::{
     Catalog, Composite, StepStatus, ToolHashes, approved, check,
     kept::Kept,
     read,
+    registered::not_there,
     run::{Ended, Ran, Run},
 };
 use crate::{
@@ -195,12 +196,19 @@ impl CompositeTool {
             .map_err(|why| refused(&self.def.name, &why))?;
         let catalog = Catalog::new(self.registry.snapshot()).with(&self.def);
         check::check_again(&self.def, &self.composite, &catalog).map_err(|fault| {
-            let what = format!("the tool {:?} is not run: {fault}; {}", self.def.name, fault.help);
+            let help = self.gone(&catalog).unwrap_or_else(|| fault.help.clone());
+            let what = format!("the tool {:?} is not run: {fault}; {help}", self.def.name);
             ToolError::new(ToolErrorKind::Refused, what)
         })?;
         self.check_tools(&catalog)?;
         self.check_metadata(&catalog)?;
         Ok(catalog)
+    }
+
+    /// What to do where a run-time tool that was approved with this one is not there any more.
+    fn gone(&self, catalog: &Catalog) -> Option<String> {
+        let name = self.tools.as_ref()?.keys().find(|it| catalog.hash_of(it).is_none())?;
+        Some(not_there(name))
     }
 
     /// Whether the run-time tools of the steps have the texts that they had when a person approved this one.
@@ -327,12 +335,18 @@ impl CompositeTool {
         let kept =
             run.kept.take().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
         let fault = ran.fault;
-        Called { result: self.result(ran), steps: kept.and_then(Kept::into_calls), fault }
+        Called {
+            result: self.result(ran, &run.left_done()),
+            steps: kept.and_then(Kept::into_calls),
+            fault,
+        }
     }
 
     /// The text says which step failed and what became of each one; the data has the same for
     /// programs. Of a call that succeeded, the text is the output itself, or its JSON.
-    fn result(&self, ran: Ran) -> ToolResult {
+    ///
+    /// `left_done` are the calls that could have been taken back and were not.
+    fn result(&self, ran: Ran, left_done: &[String]) -> ToolResult {
         let Some(failure) = ran.failure else {
             let output = ran.output.unwrap_or_default();
             let text = match &output {
@@ -374,6 +388,12 @@ impl CompositeTool {
             }
             if !undo.not_undoable.is_empty() {
                 text.push_str(&format!("\nwithout undo: {}", undo.not_undoable.join(", ")));
+            }
+        }
+        if !left_done.is_empty() {
+            text.push_str(&format!("\nleft as they are: {}", left_done.join(", ")));
+            if let Some(id) = failed {
+                text.push_str(&format!("; the step {id:?} does not say \"on_error\": \"undo\""));
             }
         }
         text.push('\n');

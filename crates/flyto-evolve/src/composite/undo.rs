@@ -17,6 +17,24 @@ use crate::RecordedStep;
 const UNDO_TIME: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
+    /// What ran to its end and declares an undo, the last first, under the names of [`UndoReport::undone`]. After
+    /// [`undo`](Self::undo), nothing is left.
+    pub(super) fn left_done(&self) -> Vec<String> {
+        let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
+        let undoable =
+            completed.iter().rev().filter(|it| self.composite.steps[it.step].undo.is_some());
+        undoable.map(|it| self.name_of(it)).collect()
+    }
+
+    /// The id of a step, and which item of it was called: `each[2]`.
+    fn name_of(&self, completed: &Completed) -> String {
+        let id = &self.composite.steps[completed.step].id;
+        match &completed.scope.item {
+            Some((_, index)) => format!("{id}[{index}]"),
+            None => id.clone(),
+        }
+    }
+
     /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
     ///
     /// One undo runs after the other, in the reverse order of completion, each with the values that
@@ -31,12 +49,9 @@ impl Run<'_> {
         let ctx =
             self.ctx.clone().with_cancellation(CancellationToken::new()).with_timeout(UNDO_TIME);
         let over = Instant::now() + UNDO_TIME;
-        for Completed { step, scope } in completed.into_iter().rev() {
-            let step = &self.composite.steps[step];
-            let name = match &scope.item {
-                Some((_, index)) => format!("{}[{index}]", step.id),
-                None => step.id.clone(),
-            };
+        for it in completed.into_iter().rev() {
+            let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);
+            let scope = it.scope;
             let Some(undo) = &step.undo else {
                 res.not_undoable.push(name);
                 continue;

@@ -141,6 +141,21 @@ async fn what_the_tools_do_not_take_is_refused() {
     life.refused(&def, None, expect![[r#"
         Syntax: /composite/steps/1/with: the tool "count" needs "text"; /composite/steps/1/with/texts: the tool "count" takes no "texts"; /composite/steps/2/with/text: the tool "count" does not take this: (root): expected a string, got the number 7; /composite/steps/2/max_parallel: calls of "count" may not run beside each other; /composite/steps/4/tool: "create_tool" is not called by other tools; /composite/steps/3: "/input/pth" has no value: the schema has no "pth"
         -> add "text" to "with"; did you mean "text"?; write a value that fits its schema; leave it out; let the agent call it; did you mean "path"?"#]]).await;
+    // A schema that closes all parameters out has none; one that says nothing of them has any.
+    let to_input =
+        json!({"steps": [{"id": "a", "tool": "say", "with": {"text": by_ref("/input/zz")}}]});
+    let mut def = ToolDefinition::composite("none", "Says a text of none.", to_input);
+    def.input_schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    life.refused(
+        &def,
+        None,
+        expect![[r#"
+        Syntax: /composite/steps/0: "/input/zz" has no value: the schema has no "zz"
+        -> add "zz" to the schema"#]],
+    )
+    .await;
+    def.input_schema = json!({"type": "object", "properties": {}});
+    life.apply(&def, None).await.unwrap();
     life.refused(
         &job("two", &["counts"]),
         None,

@@ -75,6 +75,41 @@ async fn what_failed_is_told_with_what_was_done_and_taken_back_in_reverse() {
 }
 
 #[tokio::test]
+async fn what_could_be_taken_back_and_was_not_is_told() {
+    let bench = Bench::new();
+    let undo = json!({"tool": "remove"});
+    let steps = json!([
+        {"id": "a", "tool": "write", "undo": undo},
+        {"id": "each", "tool": "write", "for_each": [1, 2], "undo": undo},
+        {"id": "c", "tool": "write"},
+        {"id": "d", "tool": "fail"},
+    ]);
+    let result = bench.call(json!({ "steps": steps }), json!({})).await;
+    expect![[r#"
+        step "d" failed
+        a: done
+        each: done
+        c: done
+        d: failed: exit code 3: out of paper
+        left as they are: each[1], each[0], a; the step "d" does not say "on_error": "undo"
+
+        null
+        Some(ExitCode { code: 3 })"#]]
+    .assert_eq(&report(&result));
+    let composite = json!({"steps": [{"id": "a", "tool": "write", "undo": undo}], "output": by_ref("/input/no")});
+    let result = bench.call(composite, json!({})).await;
+    expect![[r#"
+        the steps ran, and the output could not be made: there is no value at "/input/no"
+        a: done
+        left as they are: a
+
+        null
+        Some(Reported { code: None })"#]]
+    .assert_eq(&report(&result));
+    assert!(!bench.called().iter().any(|it| it.starts_with("remove")));
+}
+
+#[tokio::test]
 async fn a_step_that_is_denied_stays_denied() {
     let bench = Bench::new();
     let composite = json!({"steps": [{"id": "a", "tool": "denied", "retry": {"times": 5}}, {"id": "b", "tool": "write"}]});
