@@ -326,12 +326,9 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
     match refusal {
         // Each is drawn into the text, with what to do.
         Refusal::Invalid { findings } => stop.with_findings(findings),
-        Refusal::Store(err) => match *err {
-            StoreError::Decided { name, .. } => {
-                let history = command_line(["flyto", "evolve", "history", &name]);
-                stop.with_help(format!("`{history}` shows what became of it"))
-            }
-            _ => stop,
+        Refusal::Store(err) => match mending(&err) {
+            Some(help) => stop.with_help(help),
+            None => stop,
         },
         refusal => {
             let advice = refusal.advice();
@@ -364,6 +361,26 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
             }
         }
     }
+}
+
+/// What a person does about an error of the store, and about a file in it that is neither a tool nor a proposal.
+fn mending(err: &StoreError) -> Option<String> {
+    let path = match err {
+        StoreError::Decided { name, .. } => {
+            let history = command_line(["flyto", "evolve", "history", name]);
+            return Some(format!("`{history}` shows what became of it"));
+        }
+        StoreError::Damaged { path, .. } | StoreError::Io { path, .. } => path,
+        _ => return None,
+    };
+    let help = match path.file_name()?.to_str()? {
+        "fingerprint.key" if path.exists() => {
+            "remove it: the store makes another one, and a text that was acknowledged is to be acknowledged again"
+        }
+        ".lock" if path.exists() && !path.is_file() => "remove it: the store makes a file there",
+        _ => return None,
+    };
+    Some(help.to_owned())
 }
 
 /// The end of a verb that a store failed.

@@ -114,3 +114,47 @@ fn a_torn_proposal_is_told_by_every_verb() {
     assert!(place.evolve(&["list"]).stderr().contains("set aside since damaged: "));
     assert_eq!(place.staged(&definition("t", "echo t\n"), &[]), id);
 }
+
+#[test]
+fn a_rollback_says_that_it_brings_an_archived_tool_back() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    place.approved(&definition("t", "echo two\n"), &["--base", "1"]);
+    // Of a tool in use it says nothing of the kind.
+    assert_eq!(place.told(&["rollback", "t", "1"])["was_archived"], false);
+    assert_eq!(place.evolve(&["archive", "t"]).code, Some(0));
+    let words = ["rollback", "t", "2", "--dry-run"];
+    let told = place.evolve(&words).stderr();
+    assert!(told.contains("t is archived; a rollback brings it back into use"), "{told}");
+    assert_eq!(place.told(&words)["was_archived"], true);
+    assert_eq!(place.evolving(&["call", "t", "text=a"]).run().code, Some(4));
+    assert_eq!(
+        place.evolve(&["rollback", "t", "2"]).stdout(),
+        "t is at version 5, with the text of 2; it was archived, and can be called again\n"
+    );
+    assert_eq!(place.output(&["t", "text=a"]), "two\n");
+    assert!(!place.evolve(&["rollback", "t", "1"]).stdout().contains("archived"));
+}
+
+#[test]
+fn a_file_of_the_store_that_cannot_be_used_comes_with_what_to_do() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    place.write("proposal.json", &definition("u", "echo u\n"));
+    let at = |file: &str| place.path().join("tools").join(file);
+    let told = |words: &[&str], help: &str| {
+        let ran = place.evolve(words);
+        assert!(ran.code != Some(0) && ran.stderr().contains(help), "{}", ran.shown());
+    };
+    std::fs::write(at("fingerprint.key"), "").unwrap();
+    told(&["propose", "proposal.json"], "remove it: the store makes another one");
+    std::fs::remove_file(at("fingerprint.key")).unwrap();
+    place.staged(&definition("u", "echo u\n"), &[]);
+    std::fs::write(at("pins.json"), "{").unwrap();
+    told(&["pin", "t"], "mend or remove it; without it no tool is pinned");
+    std::fs::remove_file(at("pins.json")).unwrap();
+    assert_eq!(place.evolve(&["pin", "t"]).code, Some(0));
+    std::fs::remove_file(at(".lock")).unwrap();
+    std::fs::create_dir(at(".lock")).unwrap();
+    told(&["archive", "t"], "remove it: the store makes a file there");
+}

@@ -1,6 +1,6 @@
 //! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
-use flyto_evolve::Replay;
+use flyto_evolve::{Replay, Status, StoreError};
 use serde::Serialize;
 
 use super::decide::{changed, check_reason, working};
@@ -19,6 +19,8 @@ struct RolledBack<'a> {
     name: &'a str,
     version: u64,
     sha256: String,
+    /// Whether the tool was archived before, so that the rollback has it called again.
+    was_archived: bool,
     /// What the text delivers for recorded calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<Replay>,
@@ -31,6 +33,7 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     let by = person(session.env());
     let screen = session.screen;
     let old = super::version(builder.store(), name, Some(to))?;
+    let was_archived = super::version(builder.store(), name, None)?.status == Status::Archived;
     let runtime = working()?;
     // The advice comes before the change: it is of no use behind it.
     let compared = runtime.block_on(Compared::of(builder, name, to));
@@ -47,17 +50,27 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     if screen.is_json() {
         let (version, sha256) = (version.number, version.hash().to_string());
         let replay = compared.replay;
-        screen.document(&RolledBack { status, name, version, sha256, replay })?;
+        let told = RolledBack { status, name, version, sha256, was_archived, replay };
+        screen.document(&told)?;
     } else if args.dry_run {
         if compared.text.is_empty() {
             screen.note(format_args!("no call of {} is recorded", one_line(name)));
+        }
+        if was_archived {
+            let name = one_line(name);
+            screen.note(format_args!("{name} is archived; a rollback brings it back into use"));
         }
         screen.note("nothing was changed");
     } else {
         let (name, number) = (one_line(name), version.number);
         let already = if status == "unchanged" { " already" } else { "" };
-        screen
-            .answer(format!("{name} is at version {number}{already}, with the text of {to}\n"))?;
+        let back = match was_archived {
+            true => "; it was archived, and can be called again",
+            false => "",
+        };
+        screen.answer(format!(
+            "{name} is at version {number}{already}, with the text of {to}{back}\n"
+        ))?;
     }
     Ok(Exit::Ok)
 }
@@ -131,7 +144,14 @@ struct Pinned<'a> {
 pub(super) fn pin(name: &str, pinned: bool, session: &Session) -> Result<Exit, Stop> {
     let by = person(session.env());
     let store = session.evolve_store()?;
-    store.pin(name, pinned.then_some(&*by)).map_err(failed)?;
+    store.pin(name, pinned.then_some(&*by)).map_err(|err| {
+        let is_of_pins =
+            matches!(&err, StoreError::Damaged { path, .. } if path.ends_with("pins.json"));
+        match is_of_pins {
+            true => failed(err).with_help("mend or remove it; without it no tool is pinned"),
+            false => failed(err),
+        }
+    })?;
     let screen = session.screen;
     if screen.is_json() {
         screen.document(&Pinned { name, pinned })?;
@@ -161,7 +181,9 @@ pub(super) fn acknowledge(args: &Acknowledge, session: &Session) -> Result<Exit,
     if screen.is_json() {
         screen.document(&Acknowledged { fingerprint, rule })?;
     } else {
-        screen.answer("this text counts as no secret; propose the tool again\n")?;
+        screen.answer(
+            "the text with this fingerprint counts as no secret; propose the tool again\n",
+        )?;
     }
     Ok(Exit::Ok)
 }
