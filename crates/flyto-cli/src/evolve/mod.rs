@@ -152,6 +152,15 @@ impl Evolved {
         damaged.map(|it| one_line(&it.to_string())).chain(counts).collect()
     }
 
+    /// Versions that cannot be used and that no start tells of, since a newer one is in force: one sentence each.
+    pub(crate) fn damaged_history(&self) -> Vec<String> {
+        let mut found = self.builder.store().damaged_history().unwrap_or_default();
+        let told = self.report.iter().flat_map(|it| &it.damaged);
+        let told: BTreeSet<&Path> = told.map(|it| &*it.path).collect();
+        found.retain(|it| !told.contains(&*it.path));
+        found.iter().map(damaged).collect()
+    }
+
     /// Tools that were set aside since they failed again and again, with why.
     pub(crate) fn quarantined(&self) -> Vec<(String, String)> {
         let archived = self.builder.store().load().map(|it| it.archived).unwrap_or_default();
@@ -222,15 +231,16 @@ fn unapproved(it: &Unapproved) -> String {
 }
 
 /// What is wrong with a file that cannot be used.
-fn damaged(it: &Damaged) -> String {
+pub(crate) fn damaged(it: &Damaged) -> String {
     let path = one_line(&it.path.to_string_lossy());
     format!("{path} cannot be used: {}", one_line(&it.why))
 }
 
-/// Whether a file of the store is one of this tool: `tools/NAME.json`, or one below `history/NAME`.
+/// Whether a file of the store is one of this tool: `tools/NAME.json`, `history/NAME`, or one below it.
 fn is_file_of(path: &Path, name: &str) -> bool {
     let of_tools = path.ends_with(Path::new("tools").join(format!("{name}.json")));
-    of_tools || path.parent().is_some_and(|it| it.ends_with(Path::new("history").join(name)))
+    let history = Path::new("history").join(name);
+    of_tools || path.ends_with(&history) || path.parent().is_some_and(|it| it.ends_with(&history))
 }
 
 /// Where a damaged file was put.

@@ -95,7 +95,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         let findings = loaded.findings().collect();
         let mut report = serde_json::to_value(&*loaded.report).map_err(Stop::internal)?;
         report.as_object_mut().and_then(|it| it.remove("findings"));
-        let evolve = loaded.evolved.as_ref().map(of_store);
+        let mut evolve = loaded.evolved.as_ref().map(of_store);
+        evolve.iter_mut().for_each(|it| it.extend(of_history(args, &loaded)));
         let not_offered = not_offered(&entries);
         let document = Document { tools, report, findings, evolve, servers, not_offered };
         if args.watch {
@@ -105,7 +106,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         screen.document(&document)?;
         return Ok(Exit::Ok);
     }
-    let of_store: Vec<_> = loaded.evolved.iter().flat_map(of_store).collect();
+    let mut of_store: Vec<_> = loaded.evolved.iter().flat_map(of_store).collect();
+    of_store.extend(of_history(args, &loaded));
     let not_offered: Vec<_> = not_offered(&entries).iter().map(NotOffered::remark).collect();
     if args.problems && !args.watch {
         let said = [short(&entries, &tools, &loaded), not_offered, of_store].concat();
@@ -201,6 +203,13 @@ fn remarks(loaded: &Loaded) -> Vec<String> {
         }
     }
     res
+}
+
+/// Versions of evolved tools that cannot be used, of which [`of_store`] does not tell. All versions are read, so it is done
+/// where problems are asked for.
+fn of_history(args: &List, loaded: &Loaded) -> Vec<String> {
+    let evolved = loaded.evolved.as_ref().filter(|_| args.problems);
+    evolved.map(Evolved::damaged_history).unwrap_or_default()
 }
 
 /// What is to be said of the store of evolved tools: what waits for an answer, what was set aside, what cannot be used.

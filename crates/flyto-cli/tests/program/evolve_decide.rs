@@ -158,3 +158,54 @@ fn a_file_of_the_store_that_cannot_be_used_comes_with_what_to_do() {
     std::fs::create_dir(at(".lock")).unwrap();
     told(&["archive", "t"], "remove it: the store makes a file there");
 }
+
+#[test]
+fn a_damaged_older_version_is_named() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    place.approved(&definition("t", "echo two\n"), &["--base", "1"]);
+    let path = place.path().join("tools/history/t/000001.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("echo one", "echo other")).unwrap();
+    let what = "tools/history/t/000001.json cannot be used: its definition was changed: ";
+    for words in [&["list"][..], &["history", "t"]] {
+        let ran = place.evolve(words);
+        assert_eq!(ran.stderr().matches(what).count(), 1, "{}", ran.shown());
+        let damaged = &place.told(words)["damaged"];
+        assert!(damaged[0]["file"].as_str().unwrap().ends_with("000001.json"), "{damaged}");
+    }
+    let ran = place.evolving(&["list", "--problems"]).run();
+    assert_eq!(ran.stderr().matches(what).count(), 1, "{}", ran.shown());
+    assert_eq!(place.output(&["t", "text=a"]), "two\n");
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_costs_its_own_tool() {
+    let place = Place::new();
+    for name in ["t", "other"] {
+        place.approved(&definition(name, &format!("echo {name}\n")), &[]);
+    }
+    let path = place.path().join("tools/history/t");
+    std::fs::remove_dir_all(&path).unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(place.output(&["other", "text=a"]), "other\n");
+    let what = "tools/history/t cannot be used: failed to list it: ";
+    let list = place.evolve(&["list"]);
+    assert_eq!(list.stderr().matches(what).count(), 1, "{}", list.shown());
+    let ran = place.evolving(&["call", "t", "text=a"]).run();
+    assert!(ran.code == Some(4) && ran.stderr().contains(what), "{}", ran.shown());
+}
+
+#[test]
+fn counts_and_pins_that_are_no_files_are_told() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    for file in ["usage.json", "pins.json"] {
+        let path = place.path().join("tools").join(file);
+        drop(std::fs::remove_file(&path));
+        std::fs::create_dir(path).unwrap();
+        let list = place.evolve(&["list"]);
+        let what = format!("tools/{file} cannot be used: it is no regular file; no tool decays");
+        assert_eq!(list.stderr().matches(&what).count(), 1, "{}", list.shown());
+    }
+}

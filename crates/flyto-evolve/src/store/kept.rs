@@ -171,12 +171,15 @@ impl Store {
 
     /// The proposals that wait, the oldest first.
     ///
+    /// A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals). A directory that cannot be
+    /// listed gives none, and is told in [`Loaded::damaged`](crate::Loaded::damaged).
+    ///
     /// # Errors
     ///
-    /// [`StoreError::Io`]. A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals).
+    /// None so far.
     pub fn pending(&self) -> Result<Vec<Pending>, StoreError> {
         let mut res = Vec::new();
-        for file in self.told("list", PENDING, self.files().names(PENDING))? {
+        for file in self.files().names(PENDING).unwrap_or_default() {
             if let Some(id) = file.strip_suffix(".json")
                 && let Ok(pending) = self.pending_one(id)
             {
@@ -203,7 +206,8 @@ impl Store {
     ///
     /// [`StoreError::Io`].
     pub fn damaged_proposals(&self) -> Result<Vec<Damaged>, StoreError> {
-        let mut res: Vec<Damaged> = self.damaged_pending()?.into_iter().map(|it| it.1).collect();
+        let pending = self.damaged_pending()?.into_iter();
+        let mut res = pending.map(|it| it.1.of_one_file()).collect::<Result<Vec<_>, _>>()?;
         let aside = self.told("list", QUARANTINE, self.files().names(QUARANTINE))?;
         let aside = aside.iter().filter(|it| it.contains(&format!(".json.{UNUSABLE}.")));
         res.extend(aside.map(|it| Damaged {
@@ -213,23 +217,32 @@ impl Store {
         Ok(res)
     }
 
-    /// The ids of proposals in their place whose files cannot be used.
-    pub(super) fn damaged_pending(&self) -> Result<Vec<(String, Damaged)>, StoreError> {
+    /// The ids of proposals in their place whose files cannot be used, with why.
+    pub(super) fn damaged_pending(&self) -> Result<Vec<(String, StoreError)>, StoreError> {
         let mut res = Vec::new();
         for file in self.told("list", PENDING, self.files().names(PENDING))? {
             if let Some(id) = file.strip_suffix(".json")
-                && let Err(StoreError::Damaged { path, why }) = self.pending_one(id)
+                && let Err(err @ (StoreError::Damaged { .. } | StoreError::Io { .. })) =
+                    self.pending_one(id)
             {
-                res.push((id.to_owned(), Damaged { path, why }));
+                res.push((id.to_owned(), err));
             }
         }
         Ok(res)
     }
 
-    /// Sets aside the proposals whose files cannot be used. The lock is held.
-    pub(super) fn set_damaged_pending_aside(&self) -> Result<Vec<Recovered>, StoreError> {
+    /// Sets aside the proposals whose files cannot be used. One that the system does not give may be intact, so it stays
+    /// where it is and is added to `damaged`. The lock is held.
+    pub(super) fn set_damaged_pending_aside(
+        &self,
+        damaged: &mut Vec<Damaged>,
+    ) -> Result<Vec<Recovered>, StoreError> {
         let mut res = Vec::new();
-        for (id, Damaged { why, .. }) in self.damaged_pending()? {
+        for (id, err) in self.damaged_pending()? {
+            let StoreError::Damaged { why, .. } = err else {
+                damaged.push(err.of_one_file()?);
+                continue;
+            };
             let aside = self.quarantine(&self.pending_path(&id)?, UNUSABLE)?;
             let name = id.rsplit_once('-').map_or(&*id, |it| it.0).to_owned();
             let kind = RecoveredKind::ProposalSetAside { id, path: self.path(&aside), why };

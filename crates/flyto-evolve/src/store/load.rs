@@ -1,19 +1,17 @@
 //! Reading a store, and putting in order what a stopped writer left.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, io, path::PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    EVENTS, HISTORY, MAX_TOOLS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS,
-    UNUSABLE, Version, history_of, number_in, record, record::MAX_RECORD_BYTES, record_of,
-    view::View, view_of,
+    EVENTS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS, UNUSABLE, Version,
+    history_of, record_of, view::View, view_of,
 };
 use crate::{
     ToolDefinition,
     composite::{Composite, ToolHashes},
-    definition::file_name_fault,
 };
 
 /// What a store holds at one moment.
@@ -43,7 +41,8 @@ pub struct Loaded {
     pub held: Vec<Version>,
     /// Files that no person approved: of a folder without a history, or edited by hand.
     pub unapproved: Vec<Unapproved>,
-    /// Files that cannot be used. The other tools are not concerned. Those of counts and pins are among them.
+    /// Files that cannot be used, also since the system does not give them. The other tools are not concerned. Those of counts
+    /// and pins, and proposals, are among them. Of the history, the newest files are: see [`Store::damaged_history`].
     pub damaged: Vec<Damaged>,
     /// Files in `quarantine` that could not be used when they were set aside, in the order of their names, until a person
     /// removes them. At most 100; edits that were denied are not among them.
@@ -86,6 +85,25 @@ pub struct Damaged {
     pub path: PathBuf,
     /// What is wrong with it.
     pub why: String,
+}
+
+impl StoreError {
+    /// What is to be told of the one file or directory that the error is about; another error is given back.
+    ///
+    /// A file that the system does not give costs no more than a damaged one: its own tool.
+    pub(super) fn of_one_file(self) -> Result<Damaged, Self> {
+        match self {
+            Self::Damaged { path, why } => Ok(Damaged { path, why }),
+            Self::Io { doing, path, source } => {
+                let next = match source.kind() {
+                    io::ErrorKind::PermissionDenied => "make it readable for this user",
+                    _ => "put it back from a copy, or move it away",
+                };
+                Ok(Damaged { path, why: format!("failed to {doing} it: {source}; {next}") })
+            }
+            other => Err(other),
+        }
+    }
 }
 
 /// Something that was put in order. It is recorded in the log of events too, as `recovered`.
@@ -219,23 +237,31 @@ impl Store {
             return Ok((recovered, loaded));
         }
         let _lock = self.lock()?;
-        for dir in ["", TOOLS, PENDING] {
+        for dir in ["", TOOLS] {
             self.remove_temps(dir)?;
         }
-        recovered.extend(self.set_damaged_pending_aside()?);
+        match self.waiting_names() {
+            Ok(_) => {
+                self.remove_temps(PENDING)?;
+                recovered.extend(self.set_damaged_pending_aside(&mut loaded.damaged)?);
+            }
+            Err(err) => loaded.damaged.push(err.of_one_file()?),
+        }
         for name in self.names()? {
-            self.remove_temps(&history_of(&name))?;
+            // A directory that cannot be listed is told by `stand`.
+            if self.numbers(&name).is_ok() {
+                self.remove_temps(&history_of(&name))?;
+            }
             let mut stand = self.stand(&name, &mut loaded.damaged)?;
             if !stand.is_held
                 && let Some(it) = self.put_in_order(&name, stand.last.as_ref(), &stand.view)?
             {
                 recovered.push(it);
-                stand.view = self.view(&name, stand.last.as_ref())?;
+                stand.view = self.view(&name, stand.last.as_ref());
             }
             self.add_loaded(&name, stand, &mut loaded);
         }
-        loaded.damaged.extend(self.damaged_counts());
-        loaded.set_aside = self.set_aside_files()?;
+        self.add_others(&mut loaded)?;
         Ok((recovered, loaded))
     }
 
@@ -253,7 +279,7 @@ impl Store {
     /// Puts the file of one tool in order. The lock is held.
     pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
         let last = self.last(name)?;
-        let view = self.view(name, last.as_ref())?;
+        let view = self.view(name, last.as_ref());
         self.put_in_order(name, last.as_ref(), &view)
     }
 
@@ -290,19 +316,37 @@ impl Store {
 
     /// What the store holds. A directory that does not exist holds nothing. Nothing is written.
     ///
+    /// Of each history, the newest version is read; [`damaged_history`](Self::damaged_history) reads the others too.
+    ///
     /// # Errors
     ///
-    /// [`StoreError::Io`] where a directory cannot be read, and [`StoreError::Damaged`] where it holds more than
+    /// [`StoreError::Io`] where a directory of all tools cannot be read, and [`StoreError::Damaged`] where it holds more than
     /// [`MAX_TOOLS`] tools. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
     pub fn load(&self) -> Result<Loaded, StoreError> {
         let mut res = Loaded::default();
         for name in self.names()? {
             self.load_one(&name, &mut res)?;
         }
-        res.damaged.extend(self.damaged_pending()?.into_iter().map(|it| it.1));
-        res.damaged.extend(self.damaged_counts());
-        res.set_aside = self.set_aside_files()?;
+        match self.damaged_pending() {
+            Ok(found) => {
+                for (_, err) in found {
+                    res.damaged.push(err.of_one_file()?);
+                }
+            }
+            Err(err) => res.damaged.push(err.of_one_file()?),
+        }
+        self.add_others(&mut res)?;
         Ok(res)
+    }
+
+    /// Adds what belongs to no tool.
+    fn add_others(&self, res: &mut Loaded) -> Result<(), StoreError> {
+        res.damaged.extend(self.damaged_counts());
+        match self.set_aside_files() {
+            Ok(files) => res.set_aside = files,
+            Err(err) => res.damaged.push(err.of_one_file()?),
+        }
+        Ok(())
     }
 
     /// What lies in `quarantine` since it could not be used.
@@ -371,8 +415,15 @@ impl Store {
         damaged: &mut Vec<Damaged>,
     ) -> Result<Stand, StoreError> {
         let mut found = Vec::new();
-        let last = self.last_with(name, &mut found)?;
-        let view = self.view(name, last.as_ref())?;
+        let last = match self.last_with(name, &mut found) {
+            Ok(last) => last,
+            // Its directory cannot be listed, so what its file says is not known to be approved.
+            Err(err) => {
+                damaged.push(err.of_one_file()?);
+                return Ok(Stand { last: None, view: View::Current, is_held: false, newest: None });
+            }
+        };
+        let view = self.view(name, last.as_ref());
         let mut newest = None;
         if found.is_empty()
             && let (View::Behind { at: None }, Some(last)) = (&view, &last)
@@ -413,124 +464,6 @@ impl Store {
         records.find_map(|it| hash(it.ok()?))
     }
 
-    /// The names of all tools, in order.
-    pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
-        let mut res = self.told("list", HISTORY, self.files().names(HISTORY))?;
-        let views = self.told("list", TOOLS, self.files().names(TOOLS))?;
-        res.extend(views.iter().filter_map(|it| it.strip_suffix(".json")).map(str::to_owned));
-        res.retain(|it| file_name_fault(it).is_none());
-        res.sort_unstable();
-        res.dedup();
-        if res.len() > MAX_TOOLS {
-            let why = format!("it holds {} tools, and at most {MAX_TOOLS} are read", res.len());
-            return Err(StoreError::Damaged { path: self.path(HISTORY), why });
-        }
-        Ok(res)
-    }
-
-    /// The numbers of all versions of a tool, in order.
-    pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
-        if let Some(why) = file_name_fault(name) {
-            return Err(StoreError::InvalidName { name: name.to_owned(), why });
-        }
-        let dir = history_of(name);
-        let mut res: Vec<u64> = self
-            .told("list", &dir, self.files().names(&dir))?
-            .iter()
-            .filter_map(|it| number_in(it))
-            .collect();
-        res.sort_unstable();
-        Ok(res)
-    }
-
-    /// One version of a tool, also of an archived one.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`], [`StoreError::Damaged`] where the file is not what was saved, [`StoreError::Io`] and
-    /// [`StoreError::InvalidName`].
-    pub fn version(&self, name: &str, number: u64) -> Result<Version, StoreError> {
-        if let Some(why) = file_name_fault(name) {
-            return Err(StoreError::InvalidName { name: name.to_owned(), why });
-        }
-        let path = record_of(name, number);
-        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
-        let bytes = match self.files().read(&path, MAX_RECORD_BYTES) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                return Err(StoreError::NotFound { name: name.to_owned(), version: Some(number) });
-            }
-            Err(err) if err.kind() == std::io::ErrorKind::Other => {
-                return Err(damaged(err.to_string()));
-            }
-            Err(err) => return Err(StoreError::io("read", self.path(&path), err)),
-        };
-        record::from_bytes(name, number, &bytes).map_err(damaged)
-    }
-
-    /// All versions of a tool, the first one first. Files that cannot be used are left out; [`load`](Self::load) tells
-    /// of them.
-    ///
-    /// ```
-    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
-    ///
-    /// # let temp = tempfile::tempdir()?;
-    /// # let store = Store::new(temp.path().join("evolution"));
-    /// let def = ToolDefinition::script("now", "The time.", "date\n");
-    /// let approval = Approval::now("ada", def.hash());
-    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
-    ///
-    /// store.archive("now", "ada")?;
-    /// let history = store.history("now")?;
-    /// let changes: Vec<_> = history.iter().map(|it| (it.number, &it.change)).collect();
-    /// assert_eq!(changes, [(1, &Change::Created), (2, &Change::Archived)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] where there is no version, [`StoreError::Io`] and [`StoreError::InvalidName`].
-    pub fn history(&self, name: &str) -> Result<Vec<Version>, StoreError> {
-        let mut res = Vec::new();
-        for number in self.numbers(name)? {
-            match self.version(name, number) {
-                Ok(version) => res.push(version),
-                Err(StoreError::Damaged { .. }) => {}
-                Err(err) => return Err(err),
-            }
-        }
-        if res.is_empty() {
-            return Err(StoreError::NotFound { name: name.to_owned(), version: None });
-        }
-        Ok(res)
-    }
-
-    /// The last version of a tool that can be used; `None` where there is none.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Io`] and [`StoreError::InvalidName`].
-    pub fn last(&self, name: &str) -> Result<Option<Version>, StoreError> {
-        self.last_with(name, &mut Vec::new())
-    }
-
-    fn last_with(
-        &self,
-        name: &str,
-        damaged: &mut Vec<Damaged>,
-    ) -> Result<Option<Version>, StoreError> {
-        for number in self.numbers(name)?.into_iter().rev() {
-            match self.version(name, number) {
-                Ok(version) => return Ok(Some(version)),
-                Err(StoreError::Damaged { path, why }) => damaged.push(Damaged { path, why }),
-                // A directory that was removed meanwhile.
-                Err(StoreError::NotFound { .. }) => {}
-                Err(err) => return Err(err),
-            }
-        }
-        Ok(None)
-    }
-
     /// What a person wrote into the file of a tool without approval.
     ///
     /// # Errors
@@ -538,7 +471,7 @@ impl Store {
     /// [`StoreError::NotFound`] where the file says what was approved, or does not exist.
     pub fn unapproved(&self, name: &str) -> Result<Unapproved, StoreError> {
         let last = self.last(name)?;
-        match self.view(name, last.as_ref())? {
+        match self.view(name, last.as_ref()) {
             View::Edited(definition) => {
                 Ok(self.unapproved_of(*definition, last.map(|it| it.number)))
             }

@@ -38,6 +38,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod versions;
 mod view;
 
 use std::{

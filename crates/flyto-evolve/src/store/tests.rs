@@ -3,6 +3,7 @@
 mod cycle;
 mod held;
 mod settled;
+mod unreadable;
 
 use std::{
     fs, io,
@@ -37,8 +38,7 @@ fn store() -> (tempfile::TempDir, Store) {
     (temp, store)
 }
 
-/// Lets so many operations through and fails all that come behind, as a writer that was stopped there. An operation
-/// that writes a file has three parts: the name, half of the bytes, and all of them.
+/// A writer that is stopped after so many operations. Writing a file is three: its name, half of its bytes, all of them.
 #[derive(Debug)]
 struct Stopping {
     disk: Disk,

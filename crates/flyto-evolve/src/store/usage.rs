@@ -54,11 +54,16 @@ impl Store {
         &self,
         path: &str,
     ) -> Result<Option<T>, StoreError> {
-        let bytes = self.told("read", path, self.files().read(path, MAX_BYTES))?;
+        let damaged = |why: String| StoreError::Damaged { path: self.path(path), why };
+        let bytes = match self.files().read(path, MAX_BYTES) {
+            // A link, a directory, or too large.
+            Err(err) if err.kind() == std::io::ErrorKind::Other => {
+                return Err(damaged(err.to_string()));
+            }
+            other => self.told("read", path, other)?,
+        };
         let Some(bytes) = bytes else { return Ok(None) };
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|err| StoreError::Damaged { path: self.path(path), why: err.to_string() })
+        serde_json::from_slice(&bytes).map(Some).map_err(|err| damaged(err.to_string()))
     }
 
     /// Since when calls are counted, where what was counted before was lost: of no call before then is it known that it was
@@ -86,12 +91,8 @@ impl Store {
         let usage = self.usage().map(drop);
         let found = [usage, self.counted_since().map(drop), self.pins().map(drop)];
         let until = "; no tool decays before it is mended or removed";
-        let damaged = |err| match err {
-            StoreError::Damaged { path, why } => Some(Damaged { path, why: why + until }),
-            // What the system refuses is told where it is asked for.
-            _ => None,
-        };
-        found.into_iter().filter_map(Result::err).filter_map(damaged).collect()
+        let damaged = found.into_iter().filter_map(|it| it.err()?.of_one_file().ok());
+        damaged.map(|it| Damaged { why: it.why + until, ..it }).collect()
     }
 
     /// Adds calls to the statistics. A file that cannot be read is set aside, and counting begins anew, which is recorded

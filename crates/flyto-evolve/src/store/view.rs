@@ -10,7 +10,7 @@
 //! | says the same, or an earlier version | is archived | a writer was stopped before it removed the file |
 //! | says a version whose file in the history is damaged | an earlier one | the tool is held; see `load` |
 //! | says something else | any, or none | a person edited it, or the folder has no history |
-//! | cannot be read | any, or none | torn, a link, too large: it is set aside |
+//! | cannot be read | any, or none | torn, a link, too large, without the right to read: it is set aside |
 //!
 //! A person that puts an earlier version back by hand looks like a writer that was stopped, and is told so: rolling back is a
 //! call of its own.
@@ -40,55 +40,52 @@ pub(super) enum View {
 
 impl Store {
     /// Compares the view with `last`, the last version that can be used.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Io`] where the file cannot be read for another reason than what it is.
-    pub(super) fn view(&self, name: &str, last: Option<&Version>) -> Result<View, StoreError> {
+    pub(super) fn view(&self, name: &str, last: Option<&Version>) -> View {
         let path = view_of(name);
         let bytes = match self.files().read(&path, MAX_VIEW_BYTES) {
             Ok(bytes) => bytes,
             // A link, a directory, or too large.
             Err(err) if err.kind() == std::io::ErrorKind::Other => {
-                return Ok(View::Unusable(err.to_string()));
+                return View::Unusable(err.to_string());
             }
-            Err(err) => return Err(StoreError::io("read", self.path(&path), err)),
+            // What was approved is in the history, so a file that is not given is replaced as well.
+            Err(err) => return View::Unusable(format!("failed to read it: {err}")),
         };
         let active = last.filter(|it| it.status == Status::Active);
         let Some(bytes) = bytes else {
-            return Ok(if active.is_some() { View::Behind { at: None } } else { View::Current });
+            return if active.is_some() { View::Behind { at: None } } else { View::Current };
         };
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return Ok(View::Unusable("it is not UTF-8".to_owned()));
+            return View::Unusable("it is not UTF-8".to_owned());
         };
         let found = match record::definition_of(name, text) {
             Ok(found) if found.name == name => found,
             Ok(found) => {
-                return Ok(View::Unusable(format!("its definition has the name {:?}", found.name)));
+                return View::Unusable(format!("its definition has the name {:?}", found.name));
             }
-            Err(why) => return Ok(View::Unusable(why)),
+            Err(why) => return View::Unusable(why),
         };
-        let Some(last) = last else { return Ok(View::Edited(found.into())) };
+        let Some(last) = last else { return View::Edited(found.into()) };
         // Mostly it is so, and neither needs a hash then.
         if last.status == Status::Active && found == last.definition {
-            return Ok(View::Current);
+            return View::Current;
         }
         let hash = found.hash();
         if hash == last.hash() {
-            return Ok(match last.status {
+            return match last.status {
                 Status::Archived => View::Archived,
                 Status::Active if found.version == last.number => View::Current,
                 Status::Active => View::Behind { at: Some(found.version) },
-            });
+            };
         }
         // What the version of that number says is an old state of the file.
         if found.version != last.number && self.is_of_version(name, found.version, hash) {
-            return Ok(match last.status {
+            return match last.status {
                 Status::Archived => View::Archived,
                 Status::Active => View::Behind { at: Some(found.version) },
-            });
+            };
         }
-        Ok(View::Edited(found.into()))
+        View::Edited(found.into())
     }
 
     /// Whether the text of this hash is that of a version, also of one whose file in the history cannot be used: the log of
@@ -96,7 +93,7 @@ impl Store {
     fn is_of_version(&self, name: &str, number: u64, hash: DefinitionHash) -> bool {
         match self.version(name, number) {
             Ok(version) => version.hash() == hash,
-            Err(StoreError::Damaged { .. }) => {
+            Err(StoreError::Damaged { .. } | StoreError::Io { .. }) => {
                 self.hash_in_log(name, number).is_some_and(|it| it == hash.to_string())
             }
             Err(_) => false,

@@ -1,6 +1,6 @@
 //! `evolve list`: the tools of the store, and what waits.
 
-use flyto_evolve::{Loaded, NeedsReview, Pending, Version};
+use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Version};
 use serde::Serialize;
 
 use crate::evolve::{Evolution, Known, failed, name_of, set_aside_remark};
@@ -54,7 +54,8 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let loaded = store.load().map_err(failed)?;
     let needs_review = loaded.needs_review();
-    let Loaded { active, archived, held, unapproved, damaged, set_aside, .. } = loaded;
+    let Loaded { active, archived, held, unapproved, mut damaged, set_aside, .. } = loaded;
+    add_older(&mut damaged, &store)?;
     let pending = store.pending().map_err(failed)?;
     let mut versions: Vec<&Version> = active.iter().chain(&archived).chain(&held).collect();
     versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
@@ -138,6 +139,16 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         screen.note(set_aside_remark(&files));
     }
     Ok(Exit::Ok)
+}
+
+/// Adds versions that cannot be used while a newer one is in force.
+fn add_older(damaged: &mut Vec<flyto_evolve::Damaged>, store: &Store) -> Result<(), Stop> {
+    for it in store.damaged_history().map_err(failed)? {
+        if damaged.iter().all(|known| known.path != it.path) {
+            damaged.push(it);
+        }
+    }
+    Ok(())
 }
 
 fn row(tool: &Tool<'_>) -> [String; 5] {

@@ -1,7 +1,7 @@
 //! `evolve show`, `diff` and `history`: versions, and what differs between them.
 
 use flyto_diagnostics::Source;
-use flyto_evolve::{Body, FieldDiff, Pending, Review, Version};
+use flyto_evolve::{Body, Damaged, FieldDiff, Pending, Review, Version};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -166,17 +166,30 @@ fn fields(diff: &[FieldDiff], screen: Screen) -> Result<(), Stop> {
 struct History<'a> {
     name: &'a str,
     versions: Vec<Evolution>,
+    /// Versions whose files cannot be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Unusable>,
+}
+
+#[derive(Serialize)]
+struct Unusable {
+    file: String,
+    why: String,
 }
 
 pub(super) fn history(name: &str, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     super::version(&store, name, None)?;
+    let damaged = store.damaged_versions(name).map_err(failed)?;
     let history = store.history(name).map_err(failed)?;
     let known = Known::of(&store);
     let versions: Vec<_> = history.iter().map(|it| Evolution::of(it, &known)).collect();
     let screen = session.screen;
     if screen.is_json() {
-        screen.document(&History { name, versions })?;
+        let unusable =
+            |it: Damaged| Unusable { file: it.path.to_string_lossy().into_owned(), why: it.why };
+        let damaged = damaged.into_iter().map(unusable).collect();
+        screen.document(&History { name, versions, damaged })?;
         return Ok(Exit::Ok);
     }
     let mut table =
@@ -193,5 +206,8 @@ pub(super) fn history(name: &str, session: &Session) -> Result<Exit, Stop> {
         ]);
     }
     screen.answer(table.draw(screen.stdout))?;
+    for it in &damaged {
+        screen.note(crate::evolve::damaged(it));
+    }
     Ok(Exit::Ok)
 }

@@ -1,0 +1,201 @@
+//! Files that the system does not give: each costs no more than itself.
+
+use super::*;
+
+/// A disk on which one file or directory can be neither read nor listed, as without the right to.
+#[derive(Debug)]
+struct Denying {
+    disk: Disk,
+    path: String,
+}
+
+impl Denying {
+    fn ask(&self, path: &str) -> io::Result<()> {
+        if path == self.path { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+    }
+}
+
+impl Files for Denying {
+    fn make_dir(&self, dir: &str) -> io::Result<()> {
+        self.disk.make_dir(dir)
+    }
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+        self.ask(path)?;
+        self.disk.read(path, max_bytes)
+    }
+    fn names(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.ask(dir)?;
+        self.disk.names(dir)
+    }
+    fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.disk.write_new(path, bytes)
+    }
+    fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.disk.write_unsynced(path, bytes)
+    }
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn sync_dir(&self, dir: &str) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, wait: Duration) -> io::Result<Option<File>> {
+        self.disk.lock(wait)
+    }
+}
+
+/// A store with the tools `t`, at version 2, and `other`, and the same store without the right to one path.
+fn denied(path: &str) -> (tempfile::TempDir, Store) {
+    let (temp, store) = store();
+    store.commit(new("t", "echo 1\n", None)).unwrap();
+    store.commit(new("t", "echo 2\n", Some(1))).unwrap();
+    store.commit(new("other", "echo 1\n", None)).unwrap();
+    fs::write(store.path("pending/t-0123.json"), "{}").unwrap();
+    let disk = Disk::new(store.dir());
+    let files = Arc::new(Denying { disk, path: path.to_owned() });
+    (temp, Store::with_files(store.dir().to_owned(), files, DEFAULT_LOCK_WAIT))
+}
+
+/// What is told of the path, after a look that changes nothing and after one that puts in order.
+#[track_caller]
+fn check(path: &str, expect: Expect) {
+    let (_temp, store) = denied(path);
+    let told = |damaged: &[Damaged]| -> Vec<String> {
+        let found = damaged.iter().filter(|it| it.path == store.path(path));
+        found.map(|it| it.why.clone()).collect()
+    };
+    let names = |loaded: &Loaded| -> Vec<String> {
+        loaded.active.iter().map(|it| format!("{} {}", it.definition.name, it.number)).collect()
+    };
+    let seen = store.load().unwrap();
+    let (recovered, loaded) = store.recover_and_load().unwrap();
+    store.pending().unwrap();
+    let aside = recovered.iter().filter(|it| it.name == "t" && store.path(path).exists());
+    expect.assert_eq(&format!(
+        "{:?}\n{:?}\n{:?}\n{} in its place again",
+        told(&seen.damaged),
+        told(&loaded.damaged),
+        names(&loaded),
+        aside.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. })).count()
+    ));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_costs_its_own_tool() {
+    check(
+        "history/t/000002.json",
+        expect![[r#"
+        ["failed to read it: permission denied; make it readable for this user; the tool is not called before it is restored or archived"]
+        ["failed to read it: permission denied; make it readable for this user; the tool is not called before it is restored or archived"]
+        ["other 1"]
+        0 in its place again"#]],
+    );
+    check(
+        "history/t",
+        expect![[r#"
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["other 1"]
+        0 in its place again"#]],
+    );
+    check(
+        "tools/t.json",
+        expect![[r#"
+            ["failed to read it: permission denied"]
+            ["failed to read it: permission denied"]
+            ["other 1", "t 2"]
+            1 in its place again"#]],
+    );
+    check(
+        "history/t/000001.json",
+        expect![[r#"
+        []
+        []
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+}
+
+#[test]
+fn what_belongs_to_no_tool_costs_none() {
+    check(
+        "usage.json",
+        expect![[r#"
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+    check(
+        "usage.since.json",
+        expect![[r#"
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+    check(
+        "pins.json",
+        expect![[r#"
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+    check(
+        "pending/t-0123.json",
+        expect![[r#"
+        ["failed to read it: permission denied; make it readable for this user"]
+        ["failed to read it: permission denied; make it readable for this user"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+    check(
+        "quarantine",
+        expect![[r#"
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+    check(
+        "pending",
+        expect![[r#"
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["failed to list it: permission denied; make it readable for this user"]
+        ["other 1", "t 2"]
+        0 in its place again"#]],
+    );
+}
+
+#[test]
+fn a_proposal_that_cannot_be_read_stays_and_is_told() {
+    let (_temp, store) = denied("pending/t-0123.json");
+    store.recover().unwrap();
+    let [found] = &store.damaged_proposals().unwrap()[..] else { panic!() };
+    assert!(found.path.ends_with("pending/t-0123.json") && found.path.exists());
+}
+
+#[test]
+fn versions_that_cannot_be_used_are_told() {
+    let (_temp, store) = denied("history/t/000001.json");
+    fs::write(store.path("history/other/000001.json"), "{").unwrap();
+    let told = |found: Vec<Damaged>| -> Vec<String> {
+        let dir = store.dir();
+        let line =
+            |it: Damaged| format!("{}: {}", it.path.strip_prefix(dir).unwrap().display(), it.why);
+        found.into_iter().map(line).collect()
+    };
+    expect![[r#"
+        history/other/000001.json: it is no version of a tool: EOF while parsing an object at line 1 column 1
+        history/t/000001.json: failed to read it: permission denied; make it readable for this user"#]].assert_eq(&told(store.damaged_history().unwrap()).join("\n"));
+    assert_eq!(told(store.damaged_versions("t").unwrap()).len(), 1);
+    assert_eq!(store.history("t").unwrap().len(), 1);
+    assert_eq!(store.damaged_versions("none").unwrap(), []);
+}

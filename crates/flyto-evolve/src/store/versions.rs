@@ -1,0 +1,166 @@
+//! The versions of a tool, one by one. A file that cannot be used is left out, and told apart.
+
+use super::{
+    Damaged, HISTORY, MAX_TOOLS, Store, StoreError, TOOLS, Version, history_of, number_in, record,
+    record::MAX_RECORD_BYTES, record_of,
+};
+use crate::definition::file_name_fault;
+
+impl Store {
+    /// The names of all tools, in order.
+    pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
+        let mut res = self.told("list", HISTORY, self.files().names(HISTORY))?;
+        let views = self.told("list", TOOLS, self.files().names(TOOLS))?;
+        res.extend(views.iter().filter_map(|it| it.strip_suffix(".json")).map(str::to_owned));
+        res.retain(|it| file_name_fault(it).is_none());
+        res.sort_unstable();
+        res.dedup();
+        if res.len() > MAX_TOOLS {
+            let why = format!("it holds {} tools, and at most {MAX_TOOLS} are read", res.len());
+            return Err(StoreError::Damaged { path: self.path(HISTORY), why });
+        }
+        Ok(res)
+    }
+
+    /// The numbers of all versions of a tool, in order.
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
+        if let Some(why) = file_name_fault(name) {
+            return Err(StoreError::InvalidName { name: name.to_owned(), why });
+        }
+        let dir = history_of(name);
+        let mut res: Vec<u64> = self
+            .told("list", &dir, self.files().names(&dir))?
+            .iter()
+            .filter_map(|it| number_in(it))
+            .collect();
+        res.sort_unstable();
+        Ok(res)
+    }
+
+    /// One version of a tool, also of an archived one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`] where the file is not what was saved, [`StoreError::Io`] and
+    /// [`StoreError::InvalidName`].
+    pub fn version(&self, name: &str, number: u64) -> Result<Version, StoreError> {
+        if let Some(why) = file_name_fault(name) {
+            return Err(StoreError::InvalidName { name: name.to_owned(), why });
+        }
+        let path = record_of(name, number);
+        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
+        let bytes = match self.files().read(&path, MAX_RECORD_BYTES) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                return Err(StoreError::NotFound { name: name.to_owned(), version: Some(number) });
+            }
+            Err(err) if err.kind() == std::io::ErrorKind::Other => {
+                return Err(damaged(err.to_string()));
+            }
+            Err(err) => return Err(StoreError::io("read", self.path(&path), err)),
+        };
+        record::from_bytes(name, number, &bytes).map_err(damaged)
+    }
+
+    /// All versions of a tool, the first one first. Files that cannot be used are left out;
+    /// [`damaged_versions`](Self::damaged_versions) tells of them.
+    ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// store.archive("now", "ada")?;
+    /// let history = store.history("now")?;
+    /// let changes: Vec<_> = history.iter().map(|it| (it.number, &it.change)).collect();
+    /// assert_eq!(changes, [(1, &Change::Created), (2, &Change::Archived)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where there is no version, [`StoreError::Io`] and [`StoreError::InvalidName`].
+    pub fn history(&self, name: &str) -> Result<Vec<Version>, StoreError> {
+        let mut res = Vec::new();
+        for number in self.numbers(name)? {
+            match self.version(name, number) {
+                Ok(version) => res.push(version),
+                Err(err) => drop(err.of_one_file()?),
+            }
+        }
+        if res.is_empty() {
+            return Err(StoreError::NotFound { name: name.to_owned(), version: None });
+        }
+        Ok(res)
+    }
+
+    /// The versions of a tool whose files cannot be used, the first one first, with what is wrong with each. The other
+    /// versions can be called, shown and rolled back to.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] where the directory cannot be read, and [`StoreError::InvalidName`].
+    pub fn damaged_versions(&self, name: &str) -> Result<Vec<Damaged>, StoreError> {
+        let versions = self.numbers(name)?.into_iter().map(|it| self.version(name, it));
+        let damaged = versions.filter_map(Result::err);
+        damaged
+            .filter(|it| !matches!(it, StoreError::NotFound { .. }))
+            .map(StoreError::of_one_file)
+            .collect()
+    }
+
+    /// [`damaged_versions`](Self::damaged_versions) of all tools. It reads every version of the store, which takes longer
+    /// than [`load`](Self::load).
+    ///
+    /// ```
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = flyto_evolve::Store::new(temp.path().join("evolution"));
+    /// for it in store.damaged_history()? {
+    ///     eprintln!("{}: {}", it.path.display(), it.why);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn damaged_history(&self) -> Result<Vec<Damaged>, StoreError> {
+        let mut res = Vec::new();
+        for name in self.names()? {
+            match self.damaged_versions(&name) {
+                Ok(found) => res.extend(found),
+                Err(err) => res.push(err.of_one_file()?),
+            }
+        }
+        Ok(res)
+    }
+
+    /// The last version of a tool that can be used; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] and [`StoreError::InvalidName`].
+    pub fn last(&self, name: &str) -> Result<Option<Version>, StoreError> {
+        self.last_with(name, &mut Vec::new())
+    }
+
+    pub(super) fn last_with(
+        &self,
+        name: &str,
+        damaged: &mut Vec<Damaged>,
+    ) -> Result<Option<Version>, StoreError> {
+        for number in self.numbers(name)?.into_iter().rev() {
+            match self.version(name, number) {
+                Ok(version) => return Ok(Some(version)),
+                // A directory that was removed meanwhile.
+                Err(StoreError::NotFound { .. }) => {}
+                Err(err) => damaged.push(err.of_one_file()?),
+            }
+        }
+        Ok(None)
+    }
+}
