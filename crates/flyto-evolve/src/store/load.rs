@@ -321,7 +321,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Io`] where a directory of all tools cannot be read, and [`StoreError::Damaged`] where it holds more than
-    /// [`MAX_TOOLS`] tools. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
+    /// [`MAX_TOOLS`](crate::MAX_TOOLS) tools. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
     pub fn load(&self) -> Result<Loaded, StoreError> {
         let mut res = Loaded::default();
         for name in self.names()? {
