@@ -67,17 +67,29 @@ fn is_base64(text: &str) -> bool {
     BASE64_STANDARD.decode(text).is_ok()
 }
 
-/// The blocks of a structured result that has nothing else; `None` for another one. Blocks of text, and those that are not in order,
-/// are left out: the text of the result tells of them.
+/// The blocks that are no text of a structured result that is such a list and nothing else. Those of text are left out: they stand in
+/// the text of the result.
+///
+/// `None` for any other result, also where one element is no block that clients know, as in a document whose parts have types of
+/// their own: it stays what it is, so that nothing of it is lost.
 pub(crate) fn blocks(data: &Value) -> Option<Vec<Block<'_>>> {
     let object = data.as_object().filter(|it| it.len() == 1)?;
-    let content = object.get("content")?.as_array()?;
-    let is_block = |it: &Value| it.get("type").is_some_and(Value::is_string);
-    if content.is_empty() || !content.iter().all(is_block) {
-        return None;
+    let mut res = Vec::new();
+    for it in object.get("content")?.as_array()? {
+        if text_of(it).is_none() {
+            res.push(Block::deserialize(it).ok().filter(Block::is_sound)?);
+        }
     }
-    let known = content.iter().filter_map(|it| Block::deserialize(it).ok());
-    Some(known.filter(Block::is_sound).collect())
+    (!res.is_empty()).then_some(res)
+}
+
+/// The text of a block of text, and of an embedded resource that is text.
+pub(crate) fn text_of(block: &Value) -> Option<&str> {
+    match block["type"].as_str()? {
+        "text" => block["text"].as_str(),
+        "resource" => block["resource"]["text"].as_str(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -94,31 +106,31 @@ mod tests {
         let resource = json!({"type": "resource", "resource": blob});
         let mut more = image.clone();
         more["annotations"] = json!("of another form");
-        let data = json!({"content": [{"type": "text", "text": "a"}, more, link, resource]});
+        let text = json!({"type": "resource", "resource": {"uri": "f:a", "text": "whole"}});
+        let data = json!({"content": [{"type": "text", "text": "a"}, more, text, link, resource]});
         let written = serde_json::to_value(blocks(&data)).expect("they are objects");
         assert_eq!(written, json!([image, link, resource]));
     }
 
     #[test]
-    fn a_block_out_of_order_is_left_out() {
+    fn a_result_with_anything_else_stays_as_it_is() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
         for block in [
             json!({"type": "image", "data": "no base64", "mimeType": "image/png"}),
             json!({"type": "image", "data": "AAAA"}),
-            json!({"type": "resource", "resource": {"uri": "f:a", "text": "whole"}}),
             json!({"type": "resource_link", "uri": 1, "name": "a"}),
-            json!({"type": "dance"}),
+            json!({"type": "paragraph", "children": ["of a document"]}),
+            json!({"type": "text"}),
+            json!("a"),
         ] {
-            assert_eq!(blocks(&json!({"content": [block]})), Some(Vec::new()));
+            assert_eq!(blocks(&json!({"content": [image, block]})), None, "{block}");
         }
-    }
-
-    #[test]
-    fn other_results_have_no_blocks() {
+        let text = json!({"type": "text", "text": "a"});
         for data in [
             json!({"content": []}),
-            json!({"content": ["a"]}),
-            json!({"content": [{"type": "text"}], "more": 1}),
-            json!([{"type": "text"}]),
+            json!({"content": [text]}),
+            json!({"content": [image], "more": 1}),
+            json!([image]),
         ] {
             assert_eq!(blocks(&data), None, "{data}");
         }

@@ -172,7 +172,12 @@ async fn an_image_is_a_block_behind_the_text() {
             let data = data.clone();
             async move { ToolResult::text("see\n[image]").with_data(data) }
         });
-        vec![shown.unwrap()]
+        let document =
+            NativeTool::builder("document", "Gives a document.").run(async |_, _: NoInput| {
+                let data = json!({"content": [{"type": "paragraph", "children": []}]});
+                ToolResult::text("a document").with_data(data)
+            });
+        vec![shown.unwrap(), document.unwrap()]
     };
     let check = |result: &Value, blocks: &[&Value]| {
         let text = json!({"type": "text", "text": "see\n[image]"});
@@ -183,6 +188,10 @@ async fn an_image_is_a_block_behind_the_text() {
     let mut modern = Peers::new(ServerOptions::default(), tools());
     modern.call(1, "shown", json!({}));
     check(&modern.receive()["result"], &[&image, &link]);
+    // A document whose parts have types is no list of blocks, and a client gets it.
+    modern.call(2, "document", json!({}));
+    let result = modern.receive()["result"].take();
+    assert_eq!(result["structuredContent"]["content"][0]["type"], "paragraph", "{result}");
     modern.end().await;
     // That revision knows no links.
     let mut legacy = Peers::new(ServerOptions::default(), tools());

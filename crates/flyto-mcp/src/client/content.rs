@@ -7,6 +7,8 @@ use flyto_tools::{Failure, ToolResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::blocks::text_of;
+
 /// Blocks of one result. Those behind them are counted.
 const MAX_BLOCKS: usize = 1000;
 
@@ -85,15 +87,6 @@ impl CallToolResult {
             None if is_rich && !has_schema => res.with_data(json!({ "content": kept })),
             None => res,
         }
-    }
-}
-
-/// The text of a block of text, and of an embedded resource that is text.
-fn text_of(block: &Value) -> Option<&str> {
-    match block["type"].as_str()? {
-        "text" => block["text"].as_str(),
-        "resource" => block["resource"]["text"].as_str(),
-        _ => None,
     }
 }
 
