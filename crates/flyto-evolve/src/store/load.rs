@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     EVENTS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS, UNUSABLE, Version,
-    history_of, record_of, view::View, view_of,
+    files::is_of_process, history_of, record_of, view::View, view_of,
 };
 use crate::{
     ToolDefinition,
@@ -87,14 +87,21 @@ pub struct Damaged {
     pub why: String,
 }
 
+impl From<Damaged> for StoreError {
+    fn from(it: Damaged) -> Self {
+        Self::Damaged { path: it.path, why: it.why }
+    }
+}
+
 impl StoreError {
     /// What is to be told of the one file or directory that the error is about; another error is given back.
     ///
-    /// A file that the system does not give costs no more than a damaged one: its own tool.
+    /// A file that the system does not give costs no more than a damaged one: its own tool. Where the process has no descriptors left,
+    /// nothing is known of the file, so that it is neither passed over for an older one nor set aside.
     pub(super) fn of_one_file(self) -> Result<Damaged, Self> {
         match self {
             Self::Damaged { path, why } => Ok(Damaged { path, why }),
-            Self::Io { doing, path, source } => {
+            Self::Io { doing, path, source } if !is_of_process(&source) => {
                 let next = match source.kind() {
                     io::ErrorKind::PermissionDenied => "make it readable for this user",
                     _ => "put it back from a copy, or move it away",
@@ -257,7 +264,7 @@ impl Store {
                 && let Some(it) = self.put_in_order(&name, stand.last.as_ref(), &stand.view)?
             {
                 recovered.push(it);
-                stand.view = self.view(&name, stand.last.as_ref());
+                stand.view = self.view(&name, stand.last.as_ref())?;
             }
             self.add_loaded(&name, stand, &mut loaded);
         }
@@ -279,7 +286,7 @@ impl Store {
     /// Puts the file of one tool in order. The lock is held.
     pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
         let last = self.last(name)?;
-        let view = self.view(name, last.as_ref());
+        let view = self.view(name, last.as_ref())?;
         self.put_in_order(name, last.as_ref(), &view)
     }
 
@@ -417,13 +424,13 @@ impl Store {
         let mut found = Vec::new();
         let last = match self.last_with(name, &mut found) {
             Ok(last) => last,
-            // Its directory cannot be listed, so what its file says is not known to be approved.
+            // Its directory cannot be listed: it may have been archived, and what its file says is not known to be approved.
             Err(err) => {
                 damaged.push(err.of_one_file()?);
-                return Ok(Stand { last: None, view: View::Current, is_held: false, newest: None });
+                return Ok(Stand { last: None, view: View::Current, is_held: true, newest: None });
             }
         };
-        let view = self.view(name, last.as_ref());
+        let view = self.view(name, last.as_ref())?;
         let mut newest = None;
         if found.is_empty()
             && let (View::Behind { at: None }, Some(last)) = (&view, &last)
@@ -471,7 +478,7 @@ impl Store {
     /// [`StoreError::NotFound`] where the file says what was approved, or does not exist.
     pub fn unapproved(&self, name: &str) -> Result<Unapproved, StoreError> {
         let last = self.last(name)?;
-        match self.view(name, last.as_ref()) {
+        match self.view(name, last.as_ref())? {
             View::Edited(definition) => {
                 Ok(self.unapproved_of(*definition, last.map(|it| it.number)))
             }

@@ -40,22 +40,28 @@ pub(super) enum View {
 
 impl Store {
     /// Compares the view with `last`, the last version that can be used.
-    pub(super) fn view(&self, name: &str, last: Option<&Version>) -> View {
+    pub(super) fn view(&self, name: &str, last: Option<&Version>) -> Result<View, StoreError> {
         let path = view_of(name);
-        let bytes = match self.files().read(&path, MAX_VIEW_BYTES) {
-            Ok(bytes) => bytes,
+        match self.files().read(&path, MAX_VIEW_BYTES) {
+            Ok(bytes) => Ok(self.compared(name, bytes.as_deref(), last)),
             // A link, a directory, or too large.
             Err(err) if err.kind() == std::io::ErrorKind::Other => {
-                return View::Unusable(err.to_string());
+                Ok(View::Unusable(err.to_string()))
             }
             // What was approved is in the history, so a file that is not given is replaced as well.
-            Err(err) => return View::Unusable(format!("failed to read it: {err}")),
-        };
+            Err(err) => {
+                let found = StoreError::io("read", self.path(&path), err).of_one_file()?;
+                Ok(View::Unusable(found.why))
+            }
+        }
+    }
+
+    fn compared(&self, name: &str, bytes: Option<&[u8]>, last: Option<&Version>) -> View {
         let active = last.filter(|it| it.status == Status::Active);
         let Some(bytes) = bytes else {
             return if active.is_some() { View::Behind { at: None } } else { View::Current };
         };
-        let Ok(text) = std::str::from_utf8(&bytes) else {
+        let Ok(text) = std::str::from_utf8(bytes) else {
             return View::Unusable("it is not UTF-8".to_owned());
         };
         let found = match record::definition_of(name, text) {

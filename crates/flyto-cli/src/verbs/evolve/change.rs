@@ -1,6 +1,6 @@
 //! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
-use flyto_evolve::{Replay, Status, StoreError};
+use flyto_evolve::{Replay, Settled, Status, StoreError};
 use serde::Serialize;
 
 use super::decide::{changed, check_reason, working};
@@ -33,20 +33,24 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     let by = person(session.env());
     let screen = session.screen;
     let old = super::version(builder.store(), name, Some(to))?;
-    let was_archived = super::version(builder.store(), name, None)?.status == Status::Archived;
     let runtime = working()?;
     // The advice comes before the change: it is of no use behind it.
     let compared = runtime.block_on(Compared::of(builder, name, to));
     if !screen.is_json() && !compared.text.is_empty() {
         screen.answer(&compared.text)?;
     }
-    let (version, status) = match args.dry_run {
-        true => (old, "compared"),
+    let (version, status, before) = match args.dry_run {
+        true => (old, "compared", builder.store().last(name).map_err(failed)?),
         false => {
             let settled = runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?;
-            (settled.version, if settled.is_new { "saved" } else { "unchanged" })
+            let Settled { version, is_new, .. } = settled;
+            // The one that it took the place of, also where that was saved a moment ago.
+            let before = version.parent.filter(|_| is_new);
+            let before = before.map(|it| builder.store().version(name, it)).transpose();
+            (version, if is_new { "saved" } else { "unchanged" }, before.map_err(failed)?)
         }
     };
+    let was_archived = before.is_some_and(|it| it.status == Status::Archived);
     if screen.is_json() {
         let (version, sha256) = (version.number, version.hash().to_string());
         let replay = compared.replay;

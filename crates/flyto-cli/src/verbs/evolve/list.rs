@@ -56,7 +56,8 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let needs_review = loaded.needs_review();
     let Loaded { active, archived, held, unapproved, mut damaged, set_aside, .. } = loaded;
     add_older(&mut damaged, &store)?;
-    let pending = store.pending().map_err(failed)?;
+    // Where they cannot be listed, what cannot be used says so.
+    let pending = store.pending().unwrap_or_default();
     let mut versions: Vec<&Version> = active.iter().chain(&archived).chain(&held).collect();
     versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
     let known = Known::of(&store);

@@ -16,6 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(unix)]
+use rustix::io::Errno;
+
 /// File operations of a store, each of which a crash can come before or behind.
 pub(crate) trait Files: fmt::Debug + Send + Sync {
     /// Makes a directory (mode 0700); one that exists is as good.
@@ -50,6 +53,15 @@ impl Disk {
     pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
+}
+
+/// Whether an error is about this process or the system, which may have no descriptors or memory left, and says nothing about a file.
+pub(super) fn is_of_process(err: &io::Error) -> bool {
+    #[cfg(unix)]
+    if let Some(Errno::MFILE | Errno::NFILE) = Errno::from_io_error(err) {
+        return true;
+    }
+    matches!(err.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::Interrupted)
 }
 
 /// The name of the lock file. It is never renamed and never removed.

@@ -2,16 +2,17 @@
 
 use super::*;
 
-/// A disk on which one file or directory can be neither read nor listed, as without the right to.
+/// A disk on which one file or directory can be neither read nor listed, for a reason of the system.
 #[derive(Debug)]
 struct Denying {
     disk: Disk,
     path: String,
+    why: fn() -> io::Error,
 }
 
 impl Denying {
     fn ask(&self, path: &str) -> io::Result<()> {
-        if path == self.path { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+        if path == self.path { Err((self.why)()) } else { Ok(()) }
     }
 }
 
@@ -52,19 +53,23 @@ impl Files for Denying {
 
 /// A store with the tools `t`, at version 2, and `other`, and the same store without the right to one path.
 fn denied(path: &str) -> (tempfile::TempDir, Store) {
+    refused(path, || io::ErrorKind::PermissionDenied.into())
+}
+
+fn refused(path: &str, why: fn() -> io::Error) -> (tempfile::TempDir, Store) {
     let (temp, store) = store();
     store.commit(new("t", "echo 1\n", None)).unwrap();
     store.commit(new("t", "echo 2\n", Some(1))).unwrap();
     store.commit(new("other", "echo 1\n", None)).unwrap();
     fs::write(store.path("pending/t-0123.json"), "{}").unwrap();
     let disk = Disk::new(store.dir());
-    let files = Arc::new(Denying { disk, path: path.to_owned() });
+    let files = Arc::new(Denying { disk, path: path.to_owned(), why });
     (temp, Store::with_files(store.dir().to_owned(), files, DEFAULT_LOCK_WAIT))
 }
 
 /// What is told of the path, after a look that changes nothing and after one that puts in order.
 #[track_caller]
-fn check(path: &str, expect: Expect) {
+fn check(path: &str, expected: &str) {
     let (_temp, store) = denied(path);
     let told = |damaged: &[Damaged]| -> Vec<String> {
         let found = damaged.iter().filter(|it| it.path == store.path(path));
@@ -75,103 +80,81 @@ fn check(path: &str, expect: Expect) {
     };
     let seen = store.load().unwrap();
     let (recovered, loaded) = store.recover_and_load().unwrap();
-    store.pending().unwrap();
+    assert_eq!(store.pending().is_ok(), path != "pending");
     let aside = recovered.iter().filter(|it| it.name == "t" && store.path(path).exists());
-    expect.assert_eq(&format!(
+    let found = format!(
         "{:?}\n{:?}\n{:?}\n{} in its place again",
         told(&seen.damaged),
         told(&loaded.damaged),
         names(&loaded),
         aside.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. })).count()
-    ));
+    );
+    assert_eq!(found, expected);
 }
 
 #[test]
 fn a_file_that_cannot_be_read_costs_its_own_tool() {
-    check(
-        "history/t/000002.json",
-        expect![[r#"
-        ["failed to read it: permission denied; make it readable for this user; the tool is not called before it is restored or archived"]
-        ["failed to read it: permission denied; make it readable for this user; the tool is not called before it is restored or archived"]
-        ["other 1"]
-        0 in its place again"#]],
-    );
-    check(
-        "history/t",
-        expect![[r#"
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["other 1"]
-        0 in its place again"#]],
-    );
-    check(
-        "tools/t.json",
-        expect![[r#"
-            ["failed to read it: permission denied"]
-            ["failed to read it: permission denied"]
-            ["other 1", "t 2"]
-            1 in its place again"#]],
-    );
-    check(
-        "history/t/000001.json",
-        expect![[r#"
-        []
-        []
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
+    let read = "failed to read it: permission denied; make it readable for this user";
+    let held = format!("{read}; the tool is not called before it is restored or archived");
+    let list = "failed to list it: permission denied; make it readable for this user";
+    for (path, why, active, n_aside) in [
+        ("history/t/000002.json", &*held, "[\"other 1\"]", 0),
+        ("history/t", list, "[\"other 1\"]", 0),
+        // The history has what was approved.
+        ("tools/t.json", read, "[\"other 1\", \"t 2\"]", 1),
+    ] {
+        check(path, &format!("[{why:?}]\n[{why:?}]\n{active}\n{n_aside} in its place again"));
+    }
+    check("history/t/000001.json", "[]\n[]\n[\"other 1\", \"t 2\"]\n0 in its place again");
+}
+
+#[test]
+fn a_tool_that_may_be_archived_is_not_in_force() {
+    let (_temp, store) = denied("history/t");
+    let hash = store.version("t", 2).unwrap().hash();
+    let err = store.in_force("t", 2, hash).unwrap_err();
+    assert!(err.to_string().contains("failed to list it: permission denied"), "{err}");
+    store.in_force("other", 1, store.version("other", 1).unwrap().hash()).unwrap();
+    for changed in [store.archive("t", "ada"), store.restore("t", "ada")] {
+        let err = changed.unwrap_err().to_string();
+        assert!(err.contains("history/t cannot be used: failed to list it"), "{err}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_process_without_descriptors_sets_nothing_aside() {
+    use rustix::io::Errno;
+
+    let why: [fn() -> io::Error; 2] = [|| Errno::MFILE.into(), || Errno::NFILE.into()];
+    for path in ["history/t/000002.json", "history/t", "tools/t.json", "pending/t-0123.json"] {
+        for why in why {
+            let (_temp, store) = refused(path, why);
+            for res in [store.load().map(drop), store.recover().map(drop)] {
+                assert!(matches!(res, Err(StoreError::Io { .. })), "{path}: {res:?}");
+            }
+            // With descriptors, everything is there.
+            let loaded = Store::new(store.dir()).load().unwrap();
+            assert_eq!((loaded.active.len(), store.path(path).exists()), (2, true), "{path}");
+        }
+    }
 }
 
 #[test]
 fn what_belongs_to_no_tool_costs_none() {
-    check(
-        "usage.json",
-        expect![[r#"
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
-    check(
-        "usage.since.json",
-        expect![[r#"
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
-    check(
-        "pins.json",
-        expect![[r#"
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["failed to read it: permission denied; make it readable for this user; no tool decays before it is mended or removed"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
-    check(
-        "pending/t-0123.json",
-        expect![[r#"
-        ["failed to read it: permission denied; make it readable for this user"]
-        ["failed to read it: permission denied; make it readable for this user"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
-    check(
-        "quarantine",
-        expect![[r#"
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
-    check(
-        "pending",
-        expect![[r#"
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["failed to list it: permission denied; make it readable for this user"]
-        ["other 1", "t 2"]
-        0 in its place again"#]],
-    );
+    for (path, doing, until) in [
+        ("usage.json", "read", "; no tool decays before it is mended or removed"),
+        ("usage.since.json", "read", "; no tool decays before it is mended or removed"),
+        ("pins.json", "read", "; no tool decays before it is mended or removed"),
+        ("pending/t-0123.json", "read", ""),
+        ("quarantine", "list", ""),
+        ("pending", "list", ""),
+    ] {
+        let why = format!(
+            "failed to {doing} it: permission denied; make it readable for this user{until}"
+        );
+        check(path, &format!("[{why:?}]\n[{why:?}]\n[\"other 1\", \"t 2\"]\n0 in its place again"));
+    }
 }
 
 #[test]
