@@ -133,7 +133,7 @@ impl ToolCaller for Host {
         name: &str,
         input: Input,
     ) -> Result<ToolResult, ToolError> {
-        let ctx = parent.clone().with_id(CallId::next());
+        let ctx = parent.nested();
         Ok(self.prepare_for_tool(name, input, parent.id(), &ctx).await?.run(&ctx).await?)
     }
 }

@@ -21,6 +21,8 @@ pub use tokio_util::sync::CancellationToken;
 #[derive(Clone)]
 pub struct CallContext {
     id: CallId,
+    /// The outermost call; `None` where it is this one.
+    root: Option<CallId>,
     cancellation: CancellationToken,
     deadline: Option<Instant>,
     /// The time that the deadline was made from.
@@ -38,6 +40,7 @@ impl CallContext {
     pub fn new() -> Self {
         Self {
             id: CallId::next(),
+            root: None,
             cancellation: CancellationToken::new(),
             deadline: None,
             timeout: None,
@@ -53,6 +56,22 @@ impl CallContext {
     pub fn with_id(mut self, id: CallId) -> Self {
         self.id = id;
         self
+    }
+
+    /// The context of a call that the tool of this one makes: a name of its own, and the deadline, the cancellation and
+    /// the listeners of this one.
+    ///
+    /// ```
+    /// use flyto_tools::CallContext;
+    ///
+    /// let composite = CallContext::new();
+    /// let step = composite.nested();
+    /// assert_ne!(step.id(), composite.id());
+    /// assert_eq!(step.nested().root(), composite.id());
+    /// ```
+    #[must_use]
+    pub fn nested(&self) -> Self {
+        Self { id: CallId::next(), root: Some(self.root().clone()), ..self.clone() }
     }
 
     /// Sets the token whose cancellation ends the call.
@@ -140,6 +159,12 @@ impl CallContext {
     #[must_use]
     pub fn id(&self) -> &CallId {
         &self.id
+    }
+
+    /// The name of the outermost call, for which this one is made: its own, unless a tool makes it.
+    #[must_use]
+    pub fn root(&self) -> &CallId {
+        self.root.as_ref().unwrap_or(&self.id)
     }
 
     /// The token whose cancellation ends the call.
