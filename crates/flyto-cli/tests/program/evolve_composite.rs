@@ -8,7 +8,7 @@ use crate::serve::running::{TREE, fifo, lines, survivors, watched};
 /// Appends a line to the file `log`, and fails for `c`.
 const STEP: &str = "echo \"do $TOOL_INPUT_TEXT\" >>log; [ \"$TOOL_INPUT_TEXT\" != c ]\n";
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     for (name, script) in [("do_it", STEP), ("undo_it", "echo \"undo $TOOL_INPUT_TEXT\" >>log\n")] {
         approve(&place, &crate::evolve::definition(name, script));
@@ -18,14 +18,14 @@ fn place() -> Place {
     place
 }
 
-fn approve(place: &Place, text: &str) {
+pub(crate) fn approve(place: &Place, text: &str) {
     let id = place.staged(text, &["--distinct-because", "a test"]);
     let ran = place.evolving(&["evolve", "approve", "--yes", &id]).run();
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
 }
 
 /// Four steps, of which the third may fail.
-fn composite(name: &str) -> String {
+pub(crate) fn composite(name: &str) -> String {
     let step = |id: &str| {
         let with = json!({"text": id});
         let mut step = json!({"id": id, "tool": "do_it", "with": with, "on_error": "undo"});

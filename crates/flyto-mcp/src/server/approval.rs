@@ -2,8 +2,9 @@
 //!
 //! In the era of handshakes the server sends the client a request while the call waits. In the new one it answers the call
 //! with the question; the client makes the call again with the answer, and the call begins anew: nothing has run before
-//! a question. Either way the text is the plan of the call, and an answer holds for the call and for questions with the very
-//! same text. The text names every reason for which the call is asked about, so that the user of a client is asked once a call.
+//! a question. A question about a call within it comes later. Then the call [waits](super::waiting) for the client to make it again.
+//! Either way the text is the plan of the call, and an answer holds for the call and for questions with the very same text. The text
+//! names every reason for which the call is asked about, so that the user of a client is asked once a call.
 //!
 //! What the rules ask about can be approved for a session. A release before each call, and what a stage of the embedding
 //! program asks, cannot: no rule that was approved for a session answers such a question.
@@ -23,7 +24,7 @@ use flyto_host::{
 };
 use flyto_tools::CallId;
 use serde_json::{Map, Value, json, value::to_raw_value};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::{
     Shared,
@@ -31,12 +32,16 @@ use super::{
     params::{Params, Terms},
     peer::{Outcome, Peer, Session},
     plan_text::{Plan, plan},
+    seal::{BadState, LIFETIME, Open},
+    waiting::{InnerQuestion, InnerQuestions},
 };
 
 /// Rules that the user of one client approved for its session, at most. What is approved beyond them holds once.
 const MAX_HELD_RULES: usize = 1000;
 /// How long a question waits for its answer: as long as an answer in the new era holds.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const PATIENCE: Duration = LIFETIME;
+/// Why a question got none within that time.
+const NO_ANSWER: &str = "there was no answer within ten minutes";
 /// The name of the question in the new era.
 const KEY: &str = "approval";
 /// The property of the answer.
@@ -104,12 +109,10 @@ impl Drop for Registered {
 #[async_trait]
 impl CheckpointHandler for ClientApprovals {
     async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-        let own = self.asker(question.call.ctx().id());
-        let parent = question.call.prepared().parent();
-        let is_nested = own.is_none() && parent.is_some();
-        let asker = own.or_else(|| self.asker(parent?));
+        let ctx = question.call.ctx();
+        let asker = self.asker(ctx.root());
         let asker = asker.ok_or("no client that could be asked made this call")?;
-        asker.ask(question, is_nested).await
+        asker.ask(question, ctx.root() != ctx.id()).await
     }
 }
 
@@ -145,6 +148,8 @@ pub(crate) struct Asker {
     round: Mutex<Round>,
     /// How many questions about the call itself were answered.
     n_answered: watch::Sender<usize>,
+    /// Of the new era: questions about calls within it.
+    pub(crate) inner: InnerQuestions,
 }
 
 /// What was answered so far, and the question that the call ends with.
@@ -152,7 +157,7 @@ pub(crate) struct Asker {
 struct Round {
     /// Of the new era: what came with the call, by the digests of its questions.
     answers: Vec<(String, Value)>,
-    /// Of the era of handshakes: what the client answered, by the calls and the digests of their questions.
+    /// What the client answered while the call waited, by the calls and the digests of their questions.
     answered: Vec<(CallId, String, Value)>,
     /// Of the new era.
     open: Option<OpenQuestion>,
@@ -167,37 +172,66 @@ struct OpenQuestion {
     params: Value,
 }
 
-impl Asker {
-    /// The client of a call that comes with these parameters.
+/// What a client gives with a call of the new era that it makes again.
+#[derive(Debug)]
+pub(crate) enum Retry {
+    /// The call begins anew. What was answered so far, by the digests of the questions.
+    Anew(Vec<(String, Value)>),
+    /// The call has begun, and waits.
+    Waiting(WaitingAnswer),
+}
+
+/// An answer to what a call that waits was asked about.
+#[derive(Debug)]
+pub(crate) struct WaitingAnswer {
+    /// Of the call.
+    pub(crate) id: CallId,
+    /// The digest of the question.
+    pub(crate) question: String,
+    /// `None` where the client gave the state alone.
+    pub(crate) answer: Option<Value>,
+}
+
+impl Retry {
+    /// Reads what came with a call of this tool. A call that is made for the first time begins.
     ///
     /// # Errors
     ///
     /// A state that is not taken: a fault of the request.
-    pub(crate) fn new(
-        peer: &Arc<Peer>,
+    pub(crate) fn read(
+        peer: &Peer,
         terms: &Terms,
         params: &mut Params<'_>,
         tool: &str,
         arguments: &str,
-    ) -> Result<Arc<Self>, Fault> {
-        let mut round = Round::default();
-        if let Some(sealed) = params.request_state.take().filter(|_| terms.revision.is_modern()) {
-            let state = peer.server.sealer.open(&sealed, tool, arguments);
-            let state = state.map_err(|why| Fault::invalid_params(why.to_string()))?;
-            round.answers = state.answers;
-            let responses = params.input_responses.take();
-            if let Some(answer) = responses.and_then(|mut it| it.remove(KEY)) {
-                round.answers.push((state.question, answer));
-            }
+    ) -> Result<Self, Fault> {
+        let sealed = params.request_state.take().filter(|_| terms.revision.is_modern());
+        let Some(sealed) = sealed else { return Ok(Self::Anew(Vec::new())) };
+        let refused = |why: BadState| Fault::invalid_params(why.to_string());
+        let state = peer.server.sealer.open(&sealed, tool, arguments).map_err(refused)?;
+        let answer = params.input_responses.take().and_then(|mut it| it.remove(KEY));
+        if let Some(id) = state.waiting {
+            let id = CallId::new(id).map_err(|_| refused(BadState::Broken))?;
+            return Ok(Self::Waiting(WaitingAnswer { id, question: state.question, answer }));
         }
-        Ok(Arc::new(Self {
+        let mut answers = state.answers;
+        answers.extend(answer.map(|it| (state.question, it)));
+        Ok(Self::Anew(answers))
+    }
+}
+
+impl Asker {
+    /// The client of a call, with what it answered before: see [`Retry::Anew`].
+    pub(crate) fn new(peer: &Arc<Peer>, terms: &Terms, answers: Vec<(String, Value)>) -> Arc<Self> {
+        Arc::new(Self {
             server: Arc::clone(&peer.server),
             session: Arc::clone(&peer.session),
             peer: Arc::downgrade(peer),
             terms: terms.clone(),
-            round: Mutex::new(round),
+            round: Mutex::new(Round { answers, ..Round::default() }),
             n_answered: watch::Sender::new(0),
-        }))
+            inner: InnerQuestions::default(),
+        })
     }
 
     /// Waits until everything that is asked about this call is answered. A call that is refused before never comes to that.
@@ -261,11 +295,8 @@ impl Asker {
             "requestedSchema": choices(!rules.is_empty()),
         });
         let digest = self.server.sealer.digest_of_question(&params.to_string(), &values);
-        if self.terms.revision.is_modern() {
-            if is_nested {
-                // The call around it has begun, and cannot begin anew.
-                return Err(refusal("a call within another one is not asked about").into());
-            }
+        let is_modern = self.terms.revision.is_modern();
+        if is_modern && !is_nested {
             let mut round = self.round();
             return match round.answers.iter().find(|(it, _)| *it == digest) {
                 Some((_, answer)) => Ok(self.read_answer(answer, rules)),
@@ -280,13 +311,20 @@ impl Asker {
         if let Some((.., answer)) = self.round().answered.iter().find(is_same) {
             return Ok(self.read_answer(answer, rules));
         }
-        let Some(peer) = self.peer.upgrade() else {
-            return Err(refusal("the client waits for the call no more").into());
+        let answer = if is_modern {
+            let (sender, answer) = oneshot::channel();
+            self.inner.add(InnerQuestion { digest: digest.clone(), params, answer: sender });
+            let answer = tokio::time::timeout(PATIENCE, answer).await;
+            let nowhere = |_| refusal("no request of the client waits for the call around it");
+            answer.map_err(|_| NO_ANSWER)?.map_err(nowhere)?
+        } else {
+            let Some(peer) = self.peer.upgrade() else {
+                return Err(refusal("the client waits for the call no more").into());
+            };
+            let answer = peer.ask_client("elicitation/create", &params);
+            let answer = tokio::time::timeout(PATIENCE, answer).await;
+            answer.map_err(|_| NO_ANSWER)?.ok_or("the client gave no answer")?
         };
-        let answer = peer.ask_client("elicitation/create", &params);
-        let answer = tokio::time::timeout(PATIENCE, answer).await;
-        let answer = answer.map_err(|_| "there was no answer within ten minutes")?;
-        let answer = answer.ok_or("the client gave no answer")?;
         let res = self.read_answer(&answer, rules);
         self.round().answered.push((id.clone(), digest, answer));
         Ok(res)
@@ -317,19 +355,36 @@ impl Asker {
     pub(crate) fn question(&self, tool: &str, arguments: &str) -> Option<Outcome> {
         let Round { answers, open, .. } = std::mem::take(&mut *self.round());
         let OpenQuestion { digest, params } = open?;
-        let server = &self.server;
-        let sealed = server.sealer.seal(tool, arguments, digest, answers);
+        let open = Open { question: digest, answers, waiting: None };
+        Some(self.input_required(tool, arguments, open, &params))
+    }
+
+    /// The result that asks about a call within this one, which waits for the answer.
+    pub(crate) fn inner_question(
+        &self,
+        id: &CallId,
+        tool: &str,
+        arguments: &str,
+        question: &InnerQuestion,
+    ) -> Outcome {
+        let waiting = Some(id.as_str().to_owned());
+        let open = Open { question: question.digest.clone(), answers: Vec::new(), waiting };
+        self.input_required(tool, arguments, open, &question.params)
+    }
+
+    /// The result that asks. `params` are those of `elicitation/create`.
+    fn input_required(&self, tool: &str, arguments: &str, open: Open, params: &Value) -> Outcome {
+        let sealed = self.server.sealer.seal(tool, arguments, open);
+        let sealed =
+            sealed.map_err(|err| Fault::internal(format!("failed to seal a question: {err}")))?;
         let request = json!({"method": "elicitation/create", "params": params});
-        Some(match sealed {
-            Ok(sealed) => to_raw_value(&json!({
-                "resultType": "input_required",
-                "inputRequests": {KEY: request},
-                "requestState": sealed,
-                "_meta": server.result_meta(),
-            }))
-            .map_err(|err| Fault::unwritable(&err)),
-            Err(err) => Err(Fault::internal(format!("failed to seal a question: {err}"))),
-        })
+        to_raw_value(&json!({
+            "resultType": "input_required",
+            "inputRequests": {KEY: request},
+            "requestState": sealed,
+            "_meta": self.server.result_meta(),
+        }))
+        .map_err(|err| Fault::unwritable(&err))
     }
 }
 

@@ -6,18 +6,19 @@
 //! an argument is told in a result as well.
 //!
 //! A call runs in the task of its request. It goes on as a job by moving into the task of that, with the same future:
-//! it is neither started again nor asked about twice.
+//! it is neither started again nor asked about twice. So it is with a call that [waits](super::waiting) for an answer, and goes on
+//! under the request that brings it.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{fmt, future::pending, mem, ops::ControlFlow, sync::Arc, time::Duration};
 
 use flyto_host::Prepared;
-use flyto_tools::{CallContext, Entry, Input, InputError, Progress};
+use flyto_tools::{CallContext, CallId, CancellationToken, Entry, Input, InputError, Progress};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use super::{
     Shared,
-    approval::Asker,
+    approval::{Asker, Retry, WaitingAnswer},
     background::{
         CallResult, Jobs, OwnJobs, Reserved, RunningCall, tasks,
         tools::{self, JobCall, Start},
@@ -29,6 +30,8 @@ use super::{
     peer::{InFlight, Outcome, Peer},
     progress::{self, Latest},
     result,
+    seal::BadState,
+    waiting::{InnerQuestion, WaitingCall},
 };
 
 /// A call that was read and not made yet.
@@ -138,14 +141,20 @@ impl ToolCall {
             Ok(input) => Ok(peer.server.host.prepare_entry(entry, input)),
             Err(why) => Err((entry, why)),
         };
+        let progress_token = params.meta.as_ref().and_then(|it| it.progress_token.clone());
         let asker = match (&peer.server.approvals, &prepared) {
             (Some(_), Ok(prepared)) => {
                 let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
-                Some(Asker::new(peer, terms, params, tool, arguments)?)
+                match Retry::read(peer, terms, params, tool, arguments)? {
+                    Retry::Anew(answers) => Some(Asker::new(peer, terms, answers)),
+                    Retry::Waiting(answer) => {
+                        let terms = terms.clone();
+                        return Ok(Read::Answer(AnswerCall { terms, progress_token, answer }));
+                    }
+                }
             }
             _ => None,
         };
-        let progress_token = params.meta.as_ref().and_then(|it| it.progress_token.clone());
         let terms = terms.clone();
         let call = Self { terms, progress_token, prepared, asker, background };
         Ok(Read::Call(Box::new(call)))
@@ -171,72 +180,233 @@ impl ToolCall {
         let latest = Arc::new(Latest::default());
         let sink = Arc::clone(&latest);
         let ctx = CallContext::new().with_progress(move |progress: Progress| sink.set(progress));
-        let own = &peer.session.jobs;
-        let job = match begin(server, own, background, &prepared, ctx).await {
+        let job = match begin(server, &peer.session.jobs, background, &prepared, ctx).await {
             Ok(job) => job,
             Err(why) => return Some(result::error(server, &terms, &why)),
         };
-        let ctx = job.ctx.with_cancellation(in_flight.cancellation.clone());
+        let cancellation = in_flight.cancellation.clone();
+        let ctx = job.ctx.with_cancellation(cancellation.clone());
+        let id = ctx.id().clone();
         let approvals = server.approvals.as_ref().zip(asker.as_ref());
-        let registered = approvals.map(|(it, asker)| it.register(ctx.id(), Arc::clone(asker)));
+        let registered = approvals.map(|(it, asker)| it.register(&id, Arc::clone(asker)));
         let call = prepared.clone();
-        let mut call: RunningCall = Box::pin(async move {
+        let call: RunningCall = Box::pin(async move {
             let _registered = registered;
             call.run_reported(&ctx).await.result
         });
+        let (background, reserved) = (job.background, job.reserved);
+        let is_in_task = false;
+        let call = BegunCall {
+            id,
+            prepared,
+            asker,
+            background,
+            reserved,
+            latest,
+            cancellation,
+            call,
+            is_in_task,
+        };
+        call.go_on(&peer, &in_flight, &terms, progress_token.as_ref()).await
+    }
+}
 
+/// The answer to a question about a call that waits, which is taken over with it.
+#[derive(Debug)]
+pub(crate) struct AnswerCall {
+    terms: Terms,
+    progress_token: Option<ProgressToken>,
+    answer: WaitingAnswer,
+}
+
+impl AnswerCall {
+    /// Has the call go on. `None`: the client took the request back.
+    pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
+        let Self { terms, progress_token, answer: WaitingAnswer { id, question, answer } } = self;
+        let Some(waiting) = peer.session.waiting.take(&id, &question) else {
+            return Some(Err(Fault::invalid_params(BadState::Over.to_string())));
+        };
+        let WaitingCall { mut call, question, .. } = waiting;
+        match answer {
+            // A call that has ended meanwhile needs none.
+            Some(answer) => drop(question.answer.send(answer)),
+            None => match call.ask(&peer, question) {
+                ControlFlow::Break(outcome) => return Some(outcome),
+                ControlFlow::Continue(same) => call = same,
+            },
+        }
+        let cancellation = call.cancellation.clone();
+        let going_on = call.go_on(&peer, &in_flight, &terms, progress_token.as_ref());
+        tokio::pin!(going_on);
+        tokio::select! {
+            biased;
+            outcome = &mut going_on => outcome,
+            () = in_flight.cancellation.cancelled() => {
+                cancellation.cancel();
+                going_on.await
+            }
+        }
+    }
+}
+
+/// A call that has begun. One request after the other may wait for it.
+pub(crate) struct BegunCall {
+    id: CallId,
+    prepared: Prepared,
+    /// See [`ToolCall::asker`].
+    asker: Option<Arc<Asker>>,
+    background: Background,
+    /// See [`Begin::reserved`].
+    reserved: Option<Reserved>,
+    latest: Arc<Latest>,
+    cancellation: CancellationToken,
+    call: RunningCall,
+    /// Whether a task has it go on, and `call` waits for that.
+    is_in_task: bool,
+}
+
+impl fmt::Debug for BegunCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BegunCall").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl BegunCall {
+    /// Waits for what answers the request: the result, a job, or a question about a call within this one, for whose answer this one
+    /// waits. `None`: the client took the request back.
+    async fn go_on(
+        mut self,
+        peer: &Arc<Peer>,
+        in_flight: &InFlight,
+        terms: &Terms,
+        progress_token: Option<&ProgressToken>,
+    ) -> Option<Outcome> {
+        let server = &peer.server;
+        loop {
+            let latest = Arc::clone(&self.latest);
+            let ended = self.ended(peer);
+            let ended = match progress_token {
+                None => ended.await,
+                Some(token) => {
+                    let heartbeat = server.options.heartbeat;
+                    progress::reported(&peer.outbox, token, &latest, heartbeat, ended).await
+                }
+            };
+            match ended {
+                Ended::Result(result) => {
+                    return (!in_flight.is_taken_back())
+                        .then(|| self.outcome(peer, terms, *result));
+                }
+                Ended::Job(reserved) => {
+                    return self.into_job(peer, in_flight, terms, reserved).await;
+                }
+                // It is cancelled, and so are the calls within it.
+                Ended::Question(_) if in_flight.is_taken_back() => {}
+                Ended::Question(question) => match self.ask(peer, question) {
+                    ControlFlow::Break(outcome) => return Some(outcome),
+                    ControlFlow::Continue(same) => self = same,
+                },
+            }
+        }
+    }
+
+    /// Waits for the end of the call, a question, or until it is to go on as a job. Without room for one, its client waits on.
+    async fn ended(&mut self, peer: &Peer) -> Ended {
+        let Self { prepared, asker, background, reserved, call, .. } = self;
+        let (prepared, asker) = (&*prepared, asker.as_ref());
         // What is asked about is answered while the request is open.
         let go_on = async {
-            match job.background {
+            match *background {
                 Background::Never => pending().await,
                 Background::After(time) => sleep(time).await,
                 Background::AtOnce => {}
             }
-            if let Some(asker) = &asker {
-                asker.settled(&prepared).await;
+            if let Some(asker) = asker {
+                asker.settled(prepared).await;
             }
         };
-        let (tool, jobs) = (prepared.id().as_str(), server.jobs.as_ref());
-        let ended = ended(&mut call, go_on, || reserve(job.reserved, jobs, own, &prepared));
-        let ended = match &progress_token {
-            None => ended.await,
-            Some(token) => {
-                let heartbeat = server.options.heartbeat;
-                progress::reported(&peer.outbox, token, &latest, heartbeat, ended).await
+        let asked = async {
+            match asker {
+                Some(asker) => asker.inner.next().await,
+                None => pending().await,
             }
         };
-        let result = match ended {
-            Ended::Result(result) => result,
-            Ended::Job(reserved) => {
-                let id = reserved.id().clone();
-                latest.forward(reserved.context());
-                reserved.run(server, call, in_flight.cancellation.clone());
-                let job = jobs?.find(own, id.as_str()).await;
-                return (!in_flight.is_taken_back()).then(|| {
-                    let job = job.map_err(Fault::internal)?;
-                    let job = job.ok_or_else(|| Fault::internal("the job was removed"))?;
-                    match background {
-                        Background::AtOnce => tools::started(server, &terms, &job),
-                        _ => tasks::created(server, &job),
-                    }
-                });
-            }
-        };
-        if in_flight.is_taken_back() {
-            return None;
+        tokio::pin!(asked);
+        tokio::select! {
+            biased;
+            res = &mut *call => return Ended::Result(Box::new(res)),
+            () = go_on => {}
+            question = &mut asked => return Ended::Question(question),
         }
-        Some(match *result {
+        let (jobs, own) = (peer.server.jobs.as_ref(), &peer.session.jobs);
+        match reserve(reserved.take(), jobs, own, prepared).await {
+            Some(reserved) => Ended::Job(reserved),
+            None => tokio::select! {
+                biased;
+                res = call => Ended::Result(Box::new(res)),
+                question = &mut asked => Ended::Question(question),
+            },
+        }
+    }
+
+    /// The answer to the request of a call that ended.
+    fn outcome(&self, peer: &Peer, terms: &Terms, result: CallResult) -> Outcome {
+        let (server, prepared) = (&peer.server, &self.prepared);
+        match result {
             Ok(result) => {
                 let has_schema = prepared.entry().tool().output_schema().is_some();
-                result::of(server, &terms, result, has_schema)
+                result::of(server, terms, result, has_schema)
             }
             Err(err) => {
                 // A call that ended with a question is answered with it.
-                let arguments = prepared.input().as_str();
-                let question = asker.and_then(|it| it.question(tool, arguments));
-                question.unwrap_or_else(|| result::not_called(server, &terms, &err))
+                let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
+                let question = self.asker.as_ref().and_then(|it| it.question(tool, arguments));
+                question.unwrap_or_else(|| result::not_called(server, terms, &err))
+            }
+        }
+    }
+
+    /// Has the call go on as this job, with which its request is answered.
+    async fn into_job(
+        self,
+        peer: &Peer,
+        in_flight: &InFlight,
+        terms: &Terms,
+        reserved: Reserved,
+    ) -> Option<Outcome> {
+        let (server, own) = (&peer.server, &peer.session.jobs);
+        let id = reserved.id().clone();
+        self.latest.forward(reserved.context());
+        if let Some(asker) = &self.asker {
+            asker.inner.close();
+        }
+        reserved.run(server, self.call, self.cancellation);
+        let job = server.jobs.as_ref()?.find(own, id.as_str()).await;
+        (!in_flight.is_taken_back()).then(|| {
+            let job = job.map_err(Fault::internal)?;
+            let job = job.ok_or_else(|| Fault::internal("the job was removed"))?;
+            match self.background {
+                Background::AtOnce => tools::started(server, terms, &job),
+                _ => tasks::created(server, &job),
             }
         })
+    }
+
+    /// Answers the request with a question, and has the call wait. Where it cannot wait, the question has no answer, and the
+    /// call goes on.
+    fn ask(mut self, peer: &Peer, question: InnerQuestion) -> ControlFlow<Outcome, Self> {
+        let waiting = &peer.session.waiting;
+        let Some(asker) = &self.asker else { return ControlFlow::Continue(self) };
+        let (tool, arguments) = (self.prepared.id().as_str(), self.prepared.input().as_str());
+        let outcome = asker.inner_question(&self.id, tool, arguments, &question);
+        if !mem::replace(&mut self.is_in_task, true) {
+            let call = mem::replace(&mut self.call, Box::pin(pending()));
+            self.call = waiting.in_task(call, self.cancellation.clone());
+        }
+        match waiting.add(self.id.clone(), self, question) {
+            None => ControlFlow::Break(outcome),
+            Some(same) => ControlFlow::Continue(same),
+        }
     }
 }
 
@@ -293,29 +463,16 @@ enum Ended {
     Result(Box<CallResult>),
     /// It goes on as this job.
     Job(Reserved),
-}
-
-/// Waits for the end of a call, or until it is to go on as a job. Without room for one, its client waits on.
-async fn ended<F: Future<Output = Option<Reserved>>>(
-    call: &mut RunningCall,
-    go_on: impl Future<Output = ()>,
-    reserve: impl FnOnce() -> F,
-) -> Ended {
-    tokio::select! {
-        biased;
-        res = &mut *call => return Ended::Result(Box::new(res)),
-        () = go_on => {}
-    }
-    match reserve().await {
-        Some(reserved) => Ended::Job(reserved),
-        None => Ended::Result(Box::new(call.await)),
-    }
+    /// A call within it is asked about.
+    Question(InnerQuestion),
 }
 
 /// What a request came to when it was read.
 pub(crate) enum Read {
     /// A call of a tool of the host, which goes through its stages.
     Call(Box<ToolCall>),
+    /// An answer to what a call that waits was asked about.
+    Answer(AnswerCall),
     /// A call of a tool that follows a job.
     Job(JobCall),
     /// A call of a tool that the host does not have.

@@ -287,6 +287,7 @@ async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
 async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &CancellationToken) {
     let options = &peer.server.options;
     peer.session.questions.close();
+    peer.session.waiting.end();
     if matches!(end, Ended::Client(_)) {
         tokio::select! {
             () = all_ended(&mut calls) => {}
@@ -297,7 +298,7 @@ async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &Ca
     }
     peer.session.cancel_all();
     let ending = async {
-        all_ended(&mut calls).await;
+        tokio::join!(all_ended(&mut calls), peer.session.waiting.all_ended());
         peer.end_subscriptions().await;
     };
     let _ = timeout(options.grace, ending).await;

@@ -35,6 +35,7 @@ mod question; //     requests to a client
 mod result; //       what came of a call
 mod seal; //         what a client keeps for the server
 mod subscription; // changes of the tools
+mod waiting; //      calls that wait for an answer between two requests
 
 use std::{
     io::{self, Read, Write},

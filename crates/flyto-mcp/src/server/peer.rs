@@ -28,7 +28,7 @@ use super::{
         OwnJobs,
         tasks::{self, TaskMethod},
     },
-    call::{Read, ToolCall},
+    call::{BegunCall, Read, ToolCall},
     fault::Fault,
     lifecycle,
     message::{Id, Message, Response, Unreadable},
@@ -37,6 +37,7 @@ use super::{
     question::Questions,
     result,
     subscription::Subscriptions,
+    waiting::WaitingCalls,
 };
 
 /// Most bytes of the arguments of calls in flight: 64 MiB. A single call may have more than what is left.
@@ -88,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) held: Option<HeldRules>,
     /// The jobs that the client started.
     pub(crate) jobs: Arc<OwnJobs>,
+    /// Of the new era: calls that wait for an answer of the client.
+    pub(crate) waiting: Arc<WaitingCalls<BegunCall>>,
     /// Room for its calls; `None` where they are bounded by [`ServerOptions::max_calls`](crate::ServerOptions::max_calls) alone.
     pub(crate) room: Option<CallRoom>,
     /// Cancelled when a session over HTTP ends.
@@ -283,6 +286,7 @@ impl Peer {
                 let session = Arc::clone(&self.session);
                 Ok(Begun::Running(match read {
                     Read::Call(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
+                    Read::Answer(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
                     Read::Job(call) => Box::pin(async move {
                         in_flight.unless_cancelled(call.run(&server, &session, &terms)).await
                     }),
@@ -399,9 +403,13 @@ impl Session {
         Arc::new(Self { held: Some(HeldRules::default()), jobs, room, ..Self::default() })
     }
 
-    /// That of a single message. `jobs` are those of all such messages.
-    pub(crate) fn of_one_message(room: CallRoom, jobs: Arc<OwnJobs>) -> Arc<Self> {
-        Arc::new(Self { room: Some(room), jobs, ..Self::default() })
+    /// That of a single message. `jobs` and `waiting` are those of all such messages.
+    pub(crate) fn of_one_message(
+        room: CallRoom,
+        jobs: Arc<OwnJobs>,
+        waiting: Arc<WaitingCalls<BegunCall>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { room: Some(room), jobs, waiting, ..Self::default() })
     }
 
     /// Whether later messages belong to it as well.

@@ -22,7 +22,7 @@ use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
 /// How long a question can be answered: ten minutes.
-const LIFETIME: Duration = Duration::from_secs(10 * 60);
+pub(crate) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Most questions that are open at once. The oldest makes room for a new one, and cannot be answered any more.
 const MAX_OPEN: usize = 1024;
 
@@ -38,7 +38,22 @@ pub(crate) struct State {
     /// Of what the client was asked, see [`Sealer::digest_of_question`].
     pub(crate) question: String,
     /// Of the questions before, with what was answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) answers: Vec<(String, Value)>,
+    /// The id of the call where it has begun and waits for the answer; without one it begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting: Option<String>,
+}
+
+/// What a state holds beside its call.
+#[derive(Debug)]
+pub(crate) struct Open {
+    /// See [`State::question`].
+    pub(crate) question: String,
+    /// See [`State::answers`].
+    pub(crate) answers: Vec<(String, Value)>,
+    /// See [`State::waiting`].
+    pub(crate) waiting: Option<String>,
 }
 
 /// Why a state is not taken.
@@ -50,6 +65,8 @@ pub(crate) enum BadState {
     OtherCall,
     /// It was used already, or it is too old.
     Spent,
+    /// The call that waited for the answer does so no more.
+    Over,
 }
 
 impl fmt::Display for BadState {
@@ -58,6 +75,7 @@ impl fmt::Display for BadState {
             Self::Broken => "\"requestState\" is not from this server, or was changed",
             Self::OtherCall => "\"requestState\" belongs to another call",
             Self::Spent => "\"requestState\" was used already, or is older than ten minutes",
+            Self::Over => "the call of \"requestState\" does not wait any more",
         })
     }
 }
@@ -91,13 +109,8 @@ impl Sealer {
     /// # Errors
     ///
     /// The system gives no random numbers.
-    pub(crate) fn seal(
-        &self,
-        tool: &str,
-        arguments: &str,
-        question: String,
-        answers: Vec<(String, Value)>,
-    ) -> io::Result<String> {
+    pub(crate) fn seal(&self, tool: &str, arguments: &str, open: Open) -> io::Result<String> {
+        let Open { question, answers, waiting } = open;
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce);
@@ -107,6 +120,7 @@ impl Sealer {
             arguments: digest(&canonical(arguments)),
             question,
             answers,
+            waiting,
         };
         let payload = BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(&state)?);
         let tag = BASE64_URL_SAFE_NO_PAD.encode(self.mac(&payload).finalize().into_bytes());
@@ -216,11 +230,15 @@ fn add(res: &mut String, json: &str) -> serde_json::Result<()> {
 mod tests {
     use super::*;
 
+    fn open_question() -> Open {
+        Open { question: "q".to_owned(), answers: Vec::new(), waiting: None }
+    }
+
     #[test]
     fn a_state_is_taken_once_and_for_its_call_only() {
         let sealer = Sealer::new().unwrap();
         let arguments = r#"{"a": 1, "b": [true, "x"]}"#;
-        let sealed = sealer.seal("p:t", arguments, "q".to_owned(), Vec::new()).unwrap();
+        let sealed = sealer.seal("p:t", arguments, open_question()).unwrap();
         let open = |tool: &str, arguments: &str| {
             sealer.open(&sealed, tool, arguments).map(|it| it.question)
         };
@@ -234,7 +252,7 @@ mod tests {
     #[test]
     fn a_state_that_was_changed_is_broken() {
         let sealer = Sealer::new().unwrap();
-        let sealed = sealer.seal("p:t", "{}", "q".to_owned(), Vec::new()).unwrap();
+        let sealed = sealer.seal("p:t", "{}", open_question()).unwrap();
         let mut changed = sealed.clone().into_bytes();
         changed[10] ^= 1;
         let changed = String::from_utf8(changed).unwrap();

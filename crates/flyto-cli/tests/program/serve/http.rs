@@ -14,21 +14,21 @@ use super::tools::{allowed, text};
 use crate::place::Place;
 
 /// A server over HTTP. Dropping it kills it.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
     token: String,
 }
 
 /// A response of which the body comes line by line.
-struct Response {
+pub(crate) struct Response {
     status: u16,
     head: String,
     body: BufReader<TcpStream>,
 }
 
 impl Server {
-    fn start(place: &Place, words: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
         let jobs: &[&str] = if words.contains(&"--task-after") { &[] } else { &["--no-jobs"] };
         let words = [&["--plugins", "plugins", "serve", "--http", "0"], words, jobs].concat();
         let mut child = place.flyto(&words).start();
@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// A request of the new era with the headers that it needs.
-    fn modern(&self, method: &str, mut params: Value) -> Response {
+    pub(crate) fn modern(&self, method: &str, mut params: Value) -> Response {
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(MODERN);
         params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {}});
         let mut headers =
@@ -122,7 +122,7 @@ impl Response {
     }
 
     /// The message of the next event.
-    fn event(&mut self) -> Value {
+    pub(crate) fn event(&mut self) -> Value {
         assert_eq!(
             self.header("content-type").as_deref(),
             Some("text/event-stream"),

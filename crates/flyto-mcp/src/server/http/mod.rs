@@ -46,11 +46,13 @@ use self::{
 use super::{
     Server, Shared,
     background::OwnJobs,
+    call::BegunCall,
     fault::Fault,
     message::{Frame, Id, Message, Response as Answer, Unreadable},
     outbox::Outbox,
     params::Params,
     peer::{Outcome, Peer, Session, Work},
+    waiting::WaitingCalls,
 };
 
 /// The path of the one endpoint.
@@ -191,6 +193,8 @@ struct Endpoint {
     sessions: Sessions,
     /// The jobs of requests that belong to no session.
     jobs: Arc<OwnJobs>,
+    /// Calls of such requests that wait for an answer.
+    waiting: Arc<WaitingCalls<BegunCall>>,
     /// What each kind of request may take of the connections.
     shares: Shares,
     /// Ends everything once it is cancelled.
@@ -248,7 +252,10 @@ impl Server {
         let shares = Shares::of(options.max_connections);
         let (server, stop_all) = (Arc::clone(&self.0), stop.clone());
         let jobs = Arc::new(OwnJobs::beside_others());
-        let endpoint = Endpoint { server, options, sessions, jobs, shares, stop: stop_all, alive };
+        let waiting = Arc::new(WaitingCalls::default());
+        let calls_waiting = Arc::clone(&waiting);
+        let endpoint =
+            Endpoint { server, options, sessions, jobs, waiting, shares, stop: stop_all, alive };
         let endpoint = Arc::new(endpoint);
         let mut connections = JoinSet::new();
         loop {
@@ -305,12 +312,13 @@ impl Server {
         }
         let grace = endpoint.server.options.grace;
         drop(endpoint);
+        calls_waiting.end();
         // Calls end with their cancellation; their answers still go out, for their connections are there.
-        let _ = timeout(grace, async {
+        let all_ended = async {
             while connections.join_next().await.is_some() {}
             ended.recv().await
-        })
-        .await;
+        };
+        let _ = timeout(grace, async { tokio::join!(all_ended, calls_waiting.all_ended()) }).await;
         connections.shutdown().await;
         Ok(())
     }
@@ -401,9 +409,11 @@ impl Endpoint {
         let mut opened = None;
         let session = match checks::era(headers, &message) {
             Err(fault) => return json(message_id(&message), &Err(fault)),
-            Ok(checks::Era::Modern) => {
-                Session::of_one_message(self.shares.of_no_session(), Arc::clone(&self.jobs))
-            }
+            Ok(checks::Era::Modern) => Session::of_one_message(
+                self.shares.of_no_session(),
+                Arc::clone(&self.jobs),
+                Arc::clone(&self.waiting),
+            ),
             Ok(checks::Era::Handshake) => match self.sessions.open(self.shares.of_session()) {
                 Ok((name, session)) => {
                     opened = Some(name);
