@@ -179,6 +179,8 @@ pub(crate) struct LinesBack {
     file: File,
     /// Where that part of the file ends which was not given yet: at its end, or behind a newline.
     end: u64,
+    /// No line that ends before this is given.
+    floor: u64,
     /// The bytes before `end`, as far as they are read.
     buf: Vec<u8>,
 }
@@ -188,12 +190,19 @@ pub(crate) struct LinesBack {
 impl LinesBack {
     /// The lines before an offset.
     pub(crate) fn new(file: File, end: u64) -> Self {
-        Self { file, end, buf: Vec::new() }
+        Self { file, end, floor: 0, buf: Vec::new() }
+    }
+
+    /// Gives the lines of the last `bytes` only, and what begins before them where it is no longer than
+    /// [`MAX_RECORD_BYTES`].
+    pub(crate) fn within(mut self, bytes: u64) -> Self {
+        self.floor = self.end.saturating_sub(bytes);
+        self
     }
 
     /// The line before those that were given.
     pub(crate) fn next(&mut self) -> io::Result<Option<OwnedLine>> {
-        if self.end == 0 {
+        if self.end <= self.floor {
             return Ok(None);
         }
         if self.buf.is_empty() {
@@ -220,11 +229,11 @@ impl LinesBack {
     /// Leaves a line out that is too long.
     ///
     /// What is in the buffer is its end, and is dropped; the offset that is returned is where the
-    /// line begins.
+    /// line begins, or where reading ends.
     fn skip_long(&mut self) -> io::Result<OwnedLine> {
         loop {
             self.cut(0);
-            if self.end == 0 {
+            if self.end <= self.floor {
                 break;
             }
             self.fill()?;

@@ -44,6 +44,7 @@ pub struct Reader {
     filter: Filter,
     newest_first: bool,
     limit: usize,
+    look_back: u64,
 }
 
 impl Reader {
@@ -57,7 +58,13 @@ impl Reader {
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, AuditError> {
         let dir = dir.as_ref().to_owned();
         Dir::open(&dir)?;
-        Ok(Self { dir, filter: Filter::default(), newest_first: false, limit: usize::MAX })
+        Ok(Self {
+            dir,
+            filter: Filter::default(),
+            newest_first: false,
+            limit: usize::MAX,
+            look_back: u64::MAX,
+        })
     }
 
     /// Sets which records it gives.
@@ -85,6 +92,14 @@ impl Reader {
         self
     }
 
+    /// Sets how many bytes back the [newest record first](Self::newest_first) looks, so that its time has a bound where the log has
+    /// none. The line that begins before them is the last one.
+    #[must_use]
+    pub fn look_back(mut self, bytes: u64) -> Self {
+        self.look_back = bytes;
+        self
+    }
+
     /// The records that are there now.
     ///
     /// With [`Filter::since`] or [`Filter::until`], reading ends one hour outside of the span of time: records that a
@@ -100,6 +115,7 @@ impl Reader {
             snapshot,
             filter: self.filter.clone(),
             left: self.limit,
+            bytes_left: self.look_back,
             newest_first: self.newest_first,
             files: 0..n_files,
             open: None,
@@ -138,6 +154,8 @@ pub struct Records {
     snapshot: Snapshot,
     filter: Filter,
     left: usize,
+    /// Of those to look back, what the files that were not opened yet may take.
+    bytes_left: u64,
     newest_first: bool,
     /// The files that were not opened yet.
     files: std::ops::Range<usize>,
@@ -186,10 +204,14 @@ impl Records {
             true => self.files.next_back(),
             false => self.files.next(),
         };
-        let Some(index) = index else { return Ok(None) };
+        let Some(index) = index.filter(|_| self.bytes_left > 0) else { return Ok(None) };
         if let Some((file, bytes)) = self.snapshot.open(index)? {
             let open = match self.newest_first {
-                true => Open::Backwards(LinesBack::new(file, bytes)),
+                true => {
+                    let lines = LinesBack::new(file, bytes).within(self.bytes_left);
+                    self.bytes_left = self.bytes_left.saturating_sub(bytes);
+                    Open::Backwards(lines)
+                }
                 false => Open::Forwards(Lines::new(file, 0, bytes)),
             };
             self.open = Some((index, open));

@@ -239,12 +239,45 @@ fn a_file_without_a_record_is_not_appended_to() {
         let opened = Log::open(temp.path(), Options::default()).map(drop);
         let err = opened.unwrap_err();
         assert!(matches!(&err, AuditError::Refused { path, .. } if *path == file), "{err:?}");
-        let expected = "not one line of it is a record of a log: move it away";
+        let expected = "not one line of its end is a record of a log: move it away";
         assert_eq!(err.to_string(), format!("refused to use {}: {expected}", file.display()));
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
         fs::rename(&file, temp.path().join("notes")).unwrap();
         Log::open(temp.path(), Options::default()).unwrap().event("", "count", &1).unwrap();
     }
+}
+
+#[test]
+fn what_no_log_would_write_is_not_read_through() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("audit.jsonl");
+    count(&Log::open(temp.path(), Options::default()).unwrap(), 2);
+    let log = fs::read(&file).unwrap();
+    // A hole of the file system, without a newline.
+    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(1 << 40).unwrap();
+    let refused = |expected: &str| {
+        let opened = Log::open(temp.path(), Options::default());
+        let err = opened.and_then(|it| it.event("", "count", &3)).unwrap_err();
+        assert_eq!(err.to_string(), format!("refused to use {}: {expected}", file.display()));
+    };
+    refused(
+        "more than 64 MiB lie behind the record that head.json names: cut off what is no part of the log, or move \
+         head.json away to go on behind the last record",
+    );
+    // Nor backwards.
+    fs::remove_file(temp.path().join("head.json")).unwrap();
+    refused("not one line of its end is a record of a log: move it away");
+    let read = || Reader::open(temp.path()).unwrap().newest_first();
+    assert!(read().look_back(1 << 20).records().unwrap().all(|it| it.is_err()));
+    fs::write(&file, log).unwrap();
+    count(&Log::open(temp.path(), Options::default()).unwrap(), 1);
+    let numbers = |bytes: u64| -> Vec<u64> {
+        read().look_back(bytes).records().unwrap().map(|it| it.unwrap().seq).collect()
+    };
+    assert_eq!(numbers(u64::MAX), [4, 3, 2, 1]);
+    assert!(numbers(0).is_empty());
+    // The record that begins before the bytes is the last one.
+    assert_eq!(numbers(1), [4]);
 }
 
 #[cfg(unix)]

@@ -21,7 +21,15 @@ use crate::{
 };
 
 /// Why a file without a sound record, and without a head that names it, is not appended to.
-const NO_LOG: &str = "not one line of it is a record of a log: move it away";
+const NO_LOG: &str = "not one line of its end is a record of a log: move it away";
+
+/// How far behind the record that `head.json` names is looked for others, and how far back for the last record where
+/// there is no head: 64 MiB, the size at which a file is rotated. A writer that is killed leaves one record there.
+const MAX_LOOK_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why a file with more than that behind the last known record is not appended to.
+const TOO_FAR: &str = "more than 64 MiB lie behind the record that head.json names: cut off what is no part of the log, or \
+                       move head.json away to go on behind the last record";
 
 /// A record about what was found.
 struct Note {
@@ -87,8 +95,8 @@ impl Locked<'_> {
     ///
     /// # Errors
     ///
-    /// [`AuditError::Refused`] where files have bytes and none has a sound record: nothing shows that they are a log, and
-    /// what is appended would be part of another program's file.
+    /// [`AuditError::Refused`] where files have bytes and none has a sound record at its end: nothing shows that they are a
+    /// log, and what is appended would be part of another program's file.
     fn rebuild_head(
         &self,
         lost: &FoundHead,
@@ -136,6 +144,10 @@ impl Locked<'_> {
     ///
     /// From `head.file_bytes` to `found_bytes`. A line counts where it has the next number, names
     /// the last hash and fits its own.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError::Refused`] where more was written than a log would have.
     fn scan(
         &self,
         head: HeadFile,
@@ -143,6 +155,9 @@ impl Locked<'_> {
         notes: &mut Vec<Note>,
     ) -> Result<HeadFile, AuditError> {
         let mut last = head.head();
+        if found_bytes.saturating_sub(head.file_bytes) > MAX_LOOK_BYTES {
+            return Err(AuditError::Refused { path: self.dir.path_of(CURRENT), why: TOO_FAR });
+        }
         let failed = |err| AuditError::io("read", self.dir.path_of(CURRENT), err);
         let mut lines = Lines::new(self.current(), head.file_bytes, found_bytes);
         while let Some(raw) = lines.next().map_err(failed)? {
@@ -188,7 +203,7 @@ impl Locked<'_> {
     ) -> Result<Option<T>, AuditError> {
         let Some(file) = self.dir.open_file(name, Access::Read)? else { return Ok(None) };
         let bytes = self.dir.id_of(name, &file)?.bytes;
-        let mut lines = LinesBack::new(file, bytes);
+        let mut lines = LinesBack::new(file, bytes).within(MAX_LOOK_BYTES);
         let failed = |err| AuditError::io("read", self.dir.path_of(name), err);
         while let Some(raw) = lines.next().map_err(failed)? {
             let line = raw.bytes.as_deref().and_then(Line::parse);
