@@ -17,7 +17,7 @@ use super::{
     Proposal, ToolBuilder,
     build::{Denial, Session, Waits},
 };
-use crate::{DefinitionHash, Store, StoreError};
+use crate::{DefinitionHash, Store, StoreError, store::MAX_EVENTS_BYTES};
 
 impl Session {
     /// How many of the tools that it may make are taken.
@@ -125,7 +125,7 @@ impl ToolBuilder {
 
 /// The events since then that may be answers, the oldest first. A line that cannot be read is none.
 fn answers(store: &Store, since: Timestamp) -> Result<Vec<Record>, StoreError> {
-    let reader = Reader::open(store.events_dir())?.newest_first();
+    let reader = Reader::open(store.events_dir())?.newest_first().look_back(MAX_EVENTS_BYTES);
     let mut res = Vec::new();
     for record in reader.filter(Filter::default().with_since(since)).records()? {
         match record {

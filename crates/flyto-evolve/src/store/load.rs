@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    EVENTS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS, UNUSABLE, Version,
-    files::is_of_process, history_of, record_of, view::View, view_of,
+    EVENTS, MAX_EVENTS_BYTES, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS,
+    UNUSABLE, Version, files::is_of_process, history_of, record_of, view::View, view_of,
 };
 use crate::{
     ToolDefinition,
@@ -449,11 +449,12 @@ impl Store {
         Ok(Stand { last, view, is_held, newest })
     }
 
-    /// The number of the version of a tool that was saved last, by the log of events; `None` where that cannot be read.
+    /// The number of the version of a tool that was saved last, by the end of the log of events; `None` where that does not tell.
     fn newest_in_log(&self, name: &str) -> Option<u64> {
         let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
         let filter = flyto_audit::Filter::default().with_event("end");
-        let records = reader.filter(filter).newest_first().records().ok()?;
+        let records =
+            reader.filter(filter).newest_first().look_back(MAX_EVENTS_BYTES).records().ok()?;
         let prefix = format!("save {name} ");
         records
             .filter_map(Result::ok)
@@ -461,12 +462,13 @@ impl Store {
             .find_map(|it| it.id.strip_prefix(&prefix)?.parse().ok())
     }
 
-    /// The hash of a version, by the log of events; `None` where that cannot be read.
+    /// The hash of a version, by the end of the log of events; `None` where that does not tell.
     pub(super) fn hash_in_log(&self, name: &str, number: u64) -> Option<String> {
         let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
         let id = format!("save {name} {number}");
         let filter = flyto_audit::Filter::default().with_event("begin").with_id(id);
-        let mut records = reader.filter(filter).newest_first().records().ok()?;
+        let mut records =
+            reader.filter(filter).newest_first().look_back(MAX_EVENTS_BYTES).records().ok()?;
         let hash = |it: flyto_audit::Record| it.body["sha256"].as_str().map(str::to_owned);
         records.find_map(|it| hash(it.ok()?))
     }

@@ -78,6 +78,8 @@ const QUARANTINE: &str = "quarantine";
 /// Why a file is in it that cannot be used, in the name of the file.
 const UNUSABLE: &str = "unusable";
 const EVENTS: &str = "events";
+/// How far back the log of events is looked through for what files do not tell: 64 MiB, more than a hundred thousand events.
+pub(crate) const MAX_EVENTS_BYTES: u64 = 64 * 1024 * 1024;
 /// In front of the names of files that are being written.
 const TEMP: &str = ".tmp.";
 
