@@ -150,7 +150,22 @@ fn hostile_folders_are_refused() {
     let temp = folder(&[good[0], good[1], ("references/tool.json", &deep)]);
     assert!(refused(&temp.path().join("now")).starts_with("the text is no exported tool"));
     let temp = folder(&good[..1]);
-    assert_eq!(refused(&temp.path().join("now")), "scripts/now.sh: it is missing");
+    assert_eq!(
+        refused(&temp.path().join("now")),
+        "scripts/now.sh: it is missing, and so is scripts/run.sh"
+    );
+    // A folder that is a link, and one that is none.
+    let other = tempfile::tempdir().unwrap();
+    fs::remove_dir(temp.path().join("now/scripts")).unwrap();
+    std::os::unix::fs::symlink(other.path(), temp.path().join("now/scripts")).unwrap();
+    assert_eq!(
+        refused(&temp.path().join("now")),
+        "scripts/now.sh: it is a link, and links are not followed"
+    );
+    let temp = folder(&good[..1]);
+    fs::remove_dir(temp.path().join("now/scripts")).unwrap();
+    fs::write(temp.path().join("now/scripts"), "a file").unwrap();
+    assert_eq!(refused(&temp.path().join("now")), "scripts/now.sh: scripts is no directory");
     assert_eq!(refused(Path::new("/nonexistent/now")), "SKILL.md: it is missing");
 }
 

@@ -246,7 +246,10 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
         script_path = "scripts/run.sh".to_owned();
         script = read(&script_path, MAX_FILE_BYTES)?;
     }
-    let script = script.ok_or_else(|| missing(&format!("scripts/{name}.sh")))?;
+    let script = script.ok_or_else(|| {
+        let why = "it is missing, and so is scripts/run.sh".to_owned();
+        not_a_skill(&format!("scripts/{name}.sh"), why)
+    })?;
     let mut def = ToolDefinition::script(name, head.description, script);
     let path = "references/input_schema.json";
     if let Some(text) = read(path, MAX_FILE_BYTES)? {

@@ -409,7 +409,7 @@ fn what_is_damaged_is_set_aside_and_told() {
             ["other 1", "t 2"]
             unapproved []
             damaged []
-            recovered ["t set aside: it is a link, and links are not followed in a store"]"#]],
+            recovered ["t set aside: it is a link, and links are not followed"]"#]],
     );
 }
 

@@ -27,8 +27,8 @@ impl Disk {
         // The store's own directory may be reached through a link that its user made.
         let mut res = fs::openat(CWD, &self.root, DIRECTORY, Mode::empty())?;
         for part in dir.split('/').filter(|it| !it.is_empty()) {
-            res = fs::openat(&res, part, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
-                .map_err(told)?;
+            let opened = fs::openat(&res, part, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+            res = opened.map_err(|err| no_dir(&res, part, err))?;
         }
         Ok(res)
     }
@@ -49,12 +49,20 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
+/// Why a part of a path is not opened. Linux calls a link no directory (open(2), `O_NOFOLLOW`).
+fn no_dir(parent: &OwnedFd, part: &str, err: Errno) -> io::Error {
+    let what = |it: Errno| match fs::statat(parent, part, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_symlink() => told(Errno::LOOP),
+        Ok(_) => io::Error::other(format!("{part} is no directory")),
+        Err(_) => it.into(),
+    };
+    if err == Errno::NOTDIR { what(err) } else { told(err) }
+}
+
 /// A link where a file or directory should be is told as such.
 fn told(err: Errno) -> io::Error {
     match err {
-        Errno::LOOP | Errno::MLINK => {
-            io::Error::other("it is a link, and links are not followed in a store")
-        }
+        Errno::LOOP | Errno::MLINK => io::Error::other("it is a link, and links are not followed"),
         err => err.into(),
     }
 }
