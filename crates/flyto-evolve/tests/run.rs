@@ -107,6 +107,13 @@ fn results_read_as_the_contract_says() {
         "invalid input: parameter \"big\" has 200000 bytes, and TOOL_INPUT_BIG can hold at most 131056"
         failure: Some(BadInput)"#]],
     );
+    let parameter = |n: usize| (format!("p{n:02}"), json!("x".repeat(120_000 - n)));
+    let long: serde_json::Map<String, Value> = (0..60).map(parameter).collect();
+    let result = run(call(ToolDefinition::script("t", "Tests.", "echo hi"), json!(long)));
+    assert_eq!(result.failure, Some(Failure::BadInput));
+    let named = "invalid input: too long together are the parameters \"p00\" (120000 bytes), \"p01\" (119999 bytes), \
+                 \"p02\" (119998 bytes) and 57 more: arguments of ";
+    assert!(result.output.starts_with(named), "{}", result.output);
     check(
         "false\necho $0 $LINENO; nosuchprogram",
         json!({}),

@@ -15,7 +15,12 @@ use flyto_tools::{
 };
 use serde_json::Value;
 
-use super::{environment::inherited, render, text::exit_text, variables::variables};
+use super::{
+    environment::inherited,
+    render,
+    text::exit_text,
+    variables::{too_long, variables},
+};
 use crate::{Body, DefinitionHash, ToolDefinition};
 
 /// What run-time tools get of the host: its environment, and the directory of the session.
@@ -313,7 +318,10 @@ fn is_for_operators(err: &ExecError) -> bool {
 }
 
 /// The reason that nothing would run.
-fn problem(err: &ExecError) -> Problem {
+fn problem(input: &Input, err: &ExecError) -> Problem {
+    if let Some(why) = too_long(input, err) {
+        return Problem::new(ProblemKind::BadInput, format!("invalid input: {why}"));
+    }
     let kind = if is_for_operators(err) {
         ProblemKind::Error(tool_error_kind(err.kind()))
     } else {
@@ -362,7 +370,7 @@ impl Tool for EvolvedTool {
                 let preview = preview.with_env_names(names);
                 match self.env.check(spec) {
                     Ok(_) => preview,
-                    Err(err) => preview.with_problem(problem(&err)),
+                    Err(err) => preview.with_problem(problem(input, &err)),
                 }
             }
             Err(text) => preview.with_problem(Problem::new(ProblemKind::BadInput, text)),
@@ -371,7 +379,7 @@ impl Tool for EvolvedTool {
 
     async fn preflight(&self, input: &Input) -> Vec<Problem> {
         let Ok(spec) = self.spec(input) else { return Vec::new() };
-        self.env.preflight(spec).await.err().iter().map(problem).collect()
+        self.env.preflight(spec).await.err().iter().map(|err| problem(input, err)).collect()
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
@@ -386,6 +394,10 @@ impl Tool for EvolvedTool {
                 Err(tool_error(format!("the tool {:?} cannot be run", self.def.name), err))
             }
             Err(err) => {
+                if let Some(why) = too_long(&input, &err) {
+                    let text = format!("invalid input: {why}");
+                    return Ok(ToolResult::failed(Failure::BadInput, text));
+                }
                 let failure = if err.did_start() { Failure::Lost } else { Failure::NotStarted };
                 Ok(ToolResult::failed(failure, format!("\nexit: {}", chain(&err))))
             }

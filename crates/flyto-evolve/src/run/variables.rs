@@ -4,8 +4,9 @@
 //! handed over at all is refused before bash starts, by name and size: two parameters with one variable, a name that no
 //! variable has, a zero byte, and more than the system takes in one string.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
+use flyto_execenv::{ExecError, WordsTooLong};
 use flyto_program::MAX_ARGUMENT_BYTES;
 use flyto_tools::Input;
 use serde_json::{Value, value::RawValue};
@@ -91,6 +92,30 @@ pub(crate) fn variables(input: &Input) -> Result<Vec<(String, String)>, String> 
         }
     }
     if faults.is_empty() { Ok(res) } else { Err(faults.join("; ")) }
+}
+
+/// What follows `invalid input: ` where bash was not started since the parameters are too long together: the largest ones by
+/// name and size. `None` where they are not to blame: the larger part of the variables is the host's.
+pub(crate) fn too_long(input: &Input, err: &ExecError) -> Option<String> {
+    const MAX_NAMED: usize = 3;
+    let long = WordsTooLong::of(err)?;
+    let WordsTooLong::Together { variable_bytes, .. } = long else { return None };
+    let variables = variables(input).ok()?;
+    let own: usize = variables.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if (own as u64) < variable_bytes / 2 {
+        return None;
+    }
+    let values = variables.iter().map(|(_, value)| value.len());
+    let mut sizes: Vec<_> = input.value().as_object()?.keys().zip(values).collect();
+    sizes.sort_by_key(|(_, n_bytes)| Reverse(*n_bytes));
+    let named = sizes.iter().take(MAX_NAMED);
+    let named: Vec<_> =
+        named.map(|(name, n_bytes)| format!("{name:?} ({n_bytes} bytes)")).collect();
+    let others = match sizes.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!("too long together are the parameters {}{others}: {long}", named.join(", ")))
 }
 
 /// The values of an input by name, as they were written.
