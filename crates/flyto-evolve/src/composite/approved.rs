@@ -106,6 +106,17 @@ impl Loaded {
         composites.values().filter_map(of).collect()
     }
 
+    /// The tools that can be called and that the steps and undo steps of a composite call, and those that these call.
+    pub(crate) fn hashes(&self, composite: &Composite) -> ToolHashes {
+        let find = |name: &str| self.active.iter().find(|it| it.definition.name == name);
+        let inner = |name: &str| Composite::of(&find(name)?.definition).map(Arc::new);
+        let names = tools_below(composite, inner);
+        names
+            .into_iter()
+            .filter_map(|it| find(&it).map(Version::hash).map(|hash| (it, hash)))
+            .collect()
+    }
+
     /// The composites that can be called and whose steps or undo steps call a tool of this name, in the order of their
     /// names. Without the tool they refuse their calls.
     #[must_use]

@@ -222,7 +222,7 @@ impl ToolBuilder {
         // Another owner may have taken the name while the person was asked.
         names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
         // Or another process changed a tool that it calls.
-        self.check_graph_now(&definition).await?;
+        self.check_graph_now(&definition, Some(&checked.tools)).await?;
         let base = checked.last.as_ref().map(|it| it.number);
         let change = match (&proposal.source, base) {
             (ProposalSource::File, None) => Change::Adopted,

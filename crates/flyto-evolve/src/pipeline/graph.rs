@@ -7,14 +7,35 @@
 use super::{Refusal, ToolBuilder};
 use crate::{
     Body, MAX_COMPOSITE_DEPTH, StepFault, ToolDefinition, Version,
-    composite::{Calls, Composite, composite_of, cycle, depth},
+    composite::{Calls, Composite, ToolHashes, changed, composite_of, cycle, depth},
 };
 
 impl ToolBuilder {
-    /// As [`check_graph`](Self::check_graph), with what the store has now.
-    pub(super) async fn check_graph_now(&self, definition: &ToolDefinition) -> Result<(), Refusal> {
+    /// As [`check_graph`](Self::check_graph), with what the store has now. `shown` are the tools below it that a person was shown,
+    /// where one was.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::NotApproved`] where they are not those that it would call: what was shown is not what would run.
+    pub(super) async fn check_graph_now(
+        &self,
+        definition: &ToolDefinition,
+        shown: Option<&ToolHashes>,
+    ) -> Result<(), Refusal> {
         let loaded = self.blocking(|store| store.load()).await?;
-        self.check_graph(definition, &loaded.active)
+        self.check_graph(definition, &loaded.active)?;
+        let (Some(shown), Some(composite)) = (shown, Composite::of(definition)) else {
+            return Ok(());
+        };
+        let changed = changed(shown, &loaded.hashes(&composite));
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "tools that it calls changed while the question was open ({}); propose it again to be asked with them",
+            changed.join(", ")
+        );
+        Err(Refusal::NotApproved { why })
     }
 
     /// Refuses a definition with which tools would call each other, or be more than [`MAX_COMPOSITE_DEPTH`] above each other.

@@ -333,7 +333,7 @@ impl ToolBuilder {
             return Err(Refusal::NotApproved { why: format!("version {to} was never approved") });
         }
         self.scan_again(&old.definition).await?;
-        self.check_graph_now(&old.definition).await?;
+        self.check_graph_now(&old.definition, None).await?;
         let settled = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
         self.register(&settled.version)?;
         Ok(settled)
@@ -392,7 +392,7 @@ impl ToolBuilder {
             .await?
         };
         self.scan_again(&last.definition).await?;
-        self.check_graph_now(&last.definition).await?;
+        self.check_graph_now(&last.definition, None).await?;
         let settled = self.blocking(move |store| store.restore(&name, &by)).await?;
         self.register(&settled.version)?;
         Ok(settled)

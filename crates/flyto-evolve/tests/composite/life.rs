@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use flyto_evolve::{
-    Answer, Applied, Approver, ApproverError, CallRecording, Change, Decision, HostContext,
-    Proposal, Refusal, Review, Store, ToolBuilder,
+    Answer, Applied, Approval, Approver, ApproverError, CallRecording, Change, Decision,
+    HostContext, NewVersion, Proposal, Refusal, Review, Store, ToolBuilder,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 
@@ -33,7 +33,12 @@ impl Life {
     }
 
     fn at(temp: tempfile::TempDir) -> Self {
-        let (bench, approver) = (Bench::new(), Arc::new(Yes::default()));
+        let approver = Arc::new(Yes::default());
+        Self::with(temp, approver.clone(), approver)
+    }
+
+    fn with(temp: tempfile::TempDir, approver: Arc<Yes>, asked: Arc<dyn Approver>) -> Self {
+        let bench = Bench::new();
         let store = Store::new(temp.path().join("evolution"));
         let env: Environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
         let builder = ToolBuilder::builder(
@@ -42,7 +47,7 @@ impl Life {
             HostContext::new(env, "/tmp"),
             Arc::clone(&bench.registry),
         )
-        .approver(Arc::clone(&approver) as _)
+        .approver(asked)
         .caller(Arc::clone(&bench.caller) as _)
         .max_per_session(30)
         .record_calls(CallRecording::default())
@@ -449,4 +454,40 @@ async fn a_composite_needs_review_once_a_tool_of_its_steps_is_another_one() {
     again.bench.registry.register("host", Arc::new(part)).unwrap();
     let err = again.call("whole", json!({})).await.unwrap_err();
     assert!(err.to_string().contains("changed: part"), "{err}");
+}
+
+/// Says yes, and meanwhile another process gives the tool `count` another text.
+#[derive(Debug)]
+struct WhileAsked(Store);
+
+#[async_trait::async_trait]
+impl Approver for WhileAsked {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        if review.name == "sizes" {
+            let def = ToolDefinition::script("count", "Counts.", "wc -c\n");
+            let approval = Approval::now("bob", def.hash());
+            let new = NewVersion::new(def, Some(1), Change::Updated).approved(approval);
+            self.0.commit(new).unwrap();
+        }
+        Ok(Decision::new(Answer::Save, "ada"))
+    }
+}
+
+#[tokio::test]
+async fn a_yes_to_a_composite_is_none_where_its_tools_changed_meanwhile() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = Store::new(temp.path().join("evolution"));
+    let life = Life::with(temp, Arc::default(), Arc::new(WhileAsked(store.clone())));
+    life.apply(&ToolDefinition::script("count", "Counts.", "wc -w\n"), None).await.unwrap();
+    life.refused(
+        &job("sizes", &["count"]),
+        None,
+        expect![[r#"
+            Approval: not approved: tools that it calls changed while the question was open (count); propose it again to be asked with them
+            -> "#]],
+    )
+    .await;
+    let loaded = store.load().unwrap();
+    let names: Vec<_> = loaded.active.iter().map(|it| (&*it.definition.name, it.number)).collect();
+    assert_eq!(names, [("count", 2)]);
 }
