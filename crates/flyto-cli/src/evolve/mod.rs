@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use flyto_audit::AuditError;
 use flyto_evolve::{
     Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, RecoveredKind,
     Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version, agent_tools,
@@ -381,6 +382,7 @@ fn mending(err: &StoreError) -> Option<String> {
             return Some(format!("`{history}` shows what became of it"));
         }
         StoreError::Damaged { path, .. } | StoreError::Io { path, .. } => path,
+        StoreError::Events(AuditError::Refused { path, .. }) if path.ends_with("events") => path,
         _ => return None,
     };
     let help = match path.file_name()?.to_str()? {
@@ -388,6 +390,7 @@ fn mending(err: &StoreError) -> Option<String> {
             "remove it: the store makes another one, and a text that was acknowledged is to be acknowledged again"
         }
         ".lock" if path.exists() && !path.is_file() => "remove it: the store makes a file there",
+        "events" => "move it away: the store makes a directory there, and begins another log",
         _ => return None,
     };
     Some(help.to_owned())

@@ -157,6 +157,15 @@ fn a_file_of_the_store_that_cannot_be_used_comes_with_what_to_do() {
     std::fs::remove_file(at(".lock")).unwrap();
     std::fs::create_dir(at(".lock")).unwrap();
     told(&["archive", "t"], "remove it: the store makes a file there");
+    std::fs::remove_dir(at(".lock")).unwrap();
+    std::fs::rename(at("events"), at("events.before")).unwrap();
+    std::fs::write(at("events"), "").unwrap();
+    told(
+        &["archive", "t"],
+        "move it away: the store makes a directory there, and begins another log",
+    );
+    std::fs::remove_file(at("events")).unwrap();
+    assert_eq!(place.evolve(&["archive", "t"]).code, Some(0));
 }
 
 #[test]
