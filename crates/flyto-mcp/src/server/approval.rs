@@ -149,7 +149,7 @@ pub(crate) struct Asker {
     /// How many questions about the call itself were answered.
     n_answered: watch::Sender<usize>,
     /// Of the new era: questions about calls within it.
-    pub(crate) inner: InnerQuestions,
+    pub(crate) inner: Arc<InnerQuestions>,
 }
 
 /// What was answered so far, and the question that the call ends with.
@@ -230,7 +230,7 @@ impl Asker {
             terms: terms.clone(),
             round: Mutex::new(Round { answers, ..Round::default() }),
             n_answered: watch::Sender::new(0),
-            inner: InnerQuestions::default(),
+            inner: Arc::default(),
         })
     }
 
@@ -377,15 +377,19 @@ impl Asker {
         let sealed = self.server.sealer.seal(tool, arguments, open);
         let sealed =
             sealed.map_err(|err| Fault::internal(format!("failed to seal a question: {err}")))?;
-        let request = json!({"method": "elicitation/create", "params": params});
         to_raw_value(&json!({
             "resultType": "input_required",
-            "inputRequests": {KEY: request},
+            "inputRequests": {KEY: input_request(params)},
             "requestState": sealed,
             "_meta": self.server.result_meta(),
         }))
         .map_err(|err| Fault::unwritable(&err))
     }
+}
+
+/// A question as a result holds it. `params` are those of `elicitation/create`.
+pub(crate) fn input_request(params: &Value) -> Value {
+    json!({"method": "elicitation/create", "params": params})
 }
 
 /// Why a call is asked about: the same for each question about it, whichever stage asks.

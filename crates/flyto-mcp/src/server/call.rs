@@ -377,10 +377,14 @@ impl BegunCall {
         let (server, own) = (&peer.server, &peer.session.jobs);
         let id = reserved.id().clone();
         self.latest.forward(reserved.context());
-        if let Some(asker) = &self.asker {
-            asker.inner.close();
-        }
-        reserved.run(server, self.call, self.cancellation);
+        let questions = match (&self.asker, self.background) {
+            (Some(asker), Background::AtOnce) => {
+                asker.inner.close();
+                None
+            }
+            (asker, _) => asker.as_ref().map(|it| Arc::clone(&it.inner)),
+        };
+        reserved.run(server, self.call, self.cancellation, questions);
         let job = server.jobs.as_ref()?.find(own, id.as_str()).await;
         (!in_flight.is_taken_back()).then(|| {
             let job = job.map_err(Fault::internal)?;

@@ -319,7 +319,8 @@ impl Peer {
         let in_flight =
             in_flight.ok_or_else(|| Fault::invalid_request("too many requests are in flight"))?;
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
-        let work = tasks::method(server, session, terms.clone(), task_method, params.task_id);
+        let (id, answers) = (params.task_id, params.input_responses);
+        let work = tasks::method(server, session, terms.clone(), task_method, id, answers);
         Ok(Begun::Running(Box::pin(async move { in_flight.unless_cancelled(work).await })))
     }
 

@@ -2,7 +2,8 @@
 //!
 //! In the new era a server asks by the result of a request. A call that has begun cannot begin anew when the answer comes, and a tool
 //! that has begun may have another one called that is asked about, such as a step of a composite. Its request is then answered with
-//! the question. The call itself waits, with what it has done so far, and the request that brings the answer takes it over.
+//! the question. The call itself waits, with what it has done so far, and the request that brings the answer takes it over. Of a call
+//! that goes on as a task, the task asks, and takes the answer.
 //!
 //! A call waits as long as its question can be answered, within its own deadline, and it ends with its client at the latest: over a
 //! pair of streams with the connection, over HTTP with the server. What it came to is there for that request as well where it ended
@@ -40,17 +41,38 @@ pub(crate) struct InnerQuestion {
     pub(crate) answer: oneshot::Sender<Value>,
 }
 
-/// The questions of the calls within one call, which its request puts to the client one after the other.
+/// The questions of the calls within one call, which are put to the client one after the other: by the request of the call, or by
+/// its task.
 #[derive(Debug)]
 pub(crate) struct InnerQuestions {
-    /// `None` once no request of the client will ask them.
-    open: Mutex<Option<VecDeque<InnerQuestion>>>,
+    /// `None` once they are put to the client no more.
+    open: Mutex<Option<Open>>,
     added: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    questions: VecDeque<InnerQuestion>,
+    /// How many were taken out before these.
+    n_taken: u64,
+}
+
+impl Open {
+    /// By what the answer to the first question is found: no two questions of one call have the same key.
+    fn key(&self) -> String {
+        format!("approval-{}", self.n_taken + 1)
+    }
+
+    fn take(&mut self) -> Option<InnerQuestion> {
+        let question = self.questions.pop_front()?;
+        self.n_taken += 1;
+        Some(question)
+    }
 }
 
 impl Default for InnerQuestions {
     fn default() -> Self {
-        Self { open: Mutex::new(Some(VecDeque::new())), added: Notify::new() }
+        Self { open: Mutex::new(Some(Open::default())), added: Notify::new() }
     }
 }
 
@@ -58,28 +80,47 @@ impl InnerQuestions {
     /// Has the client asked. Otherwise the sender of the answer is dropped.
     pub(crate) fn add(&self, question: InnerQuestion) {
         if let Some(open) = &mut *self.open() {
-            open.push_back(question);
+            open.questions.push_back(question);
             self.added.notify_one();
         }
     }
 
-    /// The next one, once there is one.
+    /// Takes the next one out, once there is one.
     pub(crate) async fn next(&self) -> InnerQuestion {
         loop {
             // A permit of `notify_one` stays until it is taken, so that no question is missed in between.
-            if let Some(question) = self.open().as_mut().and_then(VecDeque::pop_front) {
+            if let Some(question) = self.open().as_mut().and_then(Open::take) {
                 return question;
             }
             self.added.notified().await;
         }
     }
 
-    /// Drops the questions, those that come later as well: the call goes on as a job.
+    /// The first one that still waits for its answer, by the key of the answer.
+    pub(crate) fn first(&self) -> Option<(String, Value)> {
+        let mut open = self.open();
+        let open = open.as_mut()?;
+        // Of a call that was refused meanwhile, nothing waits for the answer.
+        while open.questions.front().is_some_and(|it| it.answer.is_closed()) {
+            open.take();
+        }
+        Some((open.key(), open.questions.front()?.params.clone()))
+    }
+
+    /// Answers the first one, where the key is its own.
+    pub(crate) fn answer(&self, key: &str, answer: Value) {
+        let mut open = self.open();
+        if let Some(question) = open.as_mut().filter(|it| it.key() == key).and_then(Open::take) {
+            let _ = question.answer.send(answer);
+        }
+    }
+
+    /// Drops the questions, those that come later as well: nothing asks them.
     pub(crate) fn close(&self) {
         *self.open() = None;
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<VecDeque<InnerQuestion>>> {
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
         // The queue is whole between any two statements that change it.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

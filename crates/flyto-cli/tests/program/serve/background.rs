@@ -11,20 +11,20 @@ use super::tools::{allowed, text};
 use crate::place::Place;
 
 /// Says that it has begun, reports how far it is, and ends once a line comes.
-const GATED: &str = "echo begun >ids; read -r line <go; echo released";
+pub(super) const GATED: &str = "echo begun >ids; read -r line <go; echo released";
 
 /// A client that knows tasks and forms.
 fn tasks() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}})
 }
 
-fn knows_tasks(place: &Place) -> Client {
+pub(super) fn knows_tasks(place: &Place) -> Client {
     Client::modern(place, &["--task-after", "0.000001"], &tasks())
 }
 
 /// The id of the task that a call of this tool becomes.
 #[track_caller]
-fn task(client: &mut Client, tool: &str) -> String {
+pub(super) fn task(client: &mut Client, tool: &str) -> String {
     let task = client.result("tools/call", json!({"name": tool, "arguments": {}}));
     assert_eq!(
         (&task["resultType"], &task["status"]),
@@ -41,7 +41,7 @@ fn task(client: &mut Client, tool: &str) -> String {
 
 /// Asks for a task until it works no more.
 #[track_caller]
-fn ended(client: &mut Client, id: &str) -> Value {
+pub(super) fn ended(client: &mut Client, id: &str) -> Value {
     loop {
         let task = client.result("tasks/get", json!({"taskId": id}));
         assert_eq!((&task["resultType"], &task["taskId"]), (&json!("complete"), &json!(id)));
@@ -53,7 +53,7 @@ fn ended(client: &mut Client, id: &str) -> Value {
 
 /// The result of a tool for jobs.
 #[track_caller]
-fn job(client: &mut Client, tool: &str, arguments: Value) -> Value {
+pub(super) fn job(client: &mut Client, tool: &str, arguments: Value) -> Value {
     client.result("tools/call", json!({"name": format!("jobs__{tool}"), "arguments": arguments}))
 }
 

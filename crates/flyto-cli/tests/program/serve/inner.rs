@@ -1,7 +1,11 @@
 //! Calls that a tool makes within its own, put to the user of the client. Those before them have run by then.
 
+use std::fs::File;
+use std::io::Write as _;
+
 use serde_json::{Value, json};
 
+use super::background::{GATED, ended, job, knows_tasks, task};
 use super::client::Client;
 use super::http::Server;
 use super::running::{TREE, fifo, lines, survivors, watched};
@@ -186,7 +190,7 @@ fn a_step_of_a_composite_within_another_is_asked_about() {
 }
 
 /// A step runs beside the one that is asked about.
-fn with_tree() -> (Place, std::fs::File) {
+fn with_tree() -> (Place, File) {
     let place = with_steps();
     place.plugin("p", &[("tree", TREE, r#""concurrency_safe": true"#)]);
     let ids = fifo(&place, "ids");
@@ -237,4 +241,63 @@ fn a_call_that_goes_on_is_cancelled_with_the_request_that_answers() {
     assert_eq!(client.result("server/discover", json!({}))["supportedVersions"][0], "2026-07-28");
     let (status, rest, stderr) = client.end();
     assert!(status.success() && rest.is_empty(), "{rest:?} {stderr}");
+}
+
+/// A composite whose first step ends once a line comes. The two behind it are asked about.
+fn gated() -> (Place, File, File) {
+    let place = with_steps();
+    place.plugin("p", &[("t", GATED, "")]);
+    let (ids, go) = (fifo(&place, "ids"), fifo(&place, "go"));
+    configure(&place, &["all_or_none", "p:t", "undo_it"]);
+    let step = |id: &str, after: &str| json!({"id": id, "tool": "do_it", "with": {"text": id}, "after": [after]});
+    let steps = json!([{"id": "t", "tool": "p:t"}, step("a", "t"), step("b", "a")]);
+    let def = json!({
+        "name": "all_or_none", "description": "Does three things.", "execution_type": "composite",
+        "composite": {"steps": steps, "output": "done"},
+    });
+    approve(&place, &def.to_string());
+    (place, ids, go)
+}
+
+#[test]
+fn a_task_asks_about_the_steps_of_its_call() {
+    let (place, ids, mut go) = gated();
+    let mut client = knows_tasks(&place);
+    let id = task(&mut client, "all_or_none");
+    assert_eq!(lines(&ids, 1), ["begun"]);
+    go.write_all(b"go\n").unwrap();
+    // A client that knows tasks asks until a task works no more, and answers.
+    let mut asked = |before: &str, key: &str, answer: &Value| {
+        let task = ended(&mut client, &id);
+        assert_eq!(task["status"], "input_required", "{task}");
+        assert_eq!(log(&place), before);
+        let request = &task["inputRequests"][key];
+        assert_eq!(request["method"], "elicitation/create", "{task}");
+        assert!(request["params"]["message"].as_str().unwrap().contains("of do_it"), "{task}");
+        // Another key means nothing.
+        for key in ["approval", "approval-9", key] {
+            let answers = json!({"taskId": id, "inputResponses": {key: answer}});
+            assert_eq!(client.result("tasks/update", answers)["resultType"], "complete");
+        }
+    };
+    asked("", "approval-1", &accept());
+    asked("do a\n", "approval-2", &accept());
+    let done = ended(&mut client, &id);
+    assert_eq!((&done["status"], text(&done["result"])), (&json!("completed"), "done"));
+    assert_eq!(log(&place), "do a\ndo b\n");
+}
+
+#[test]
+fn a_job_of_the_tools_asks_nothing() {
+    let (place, ids, mut go) = gated();
+    let mut client = knows_tasks(&place);
+    let started = job(&mut client, "start", json!({"tool": "all_or_none"}));
+    let id = started["structuredContent"]["job"].clone();
+    assert_eq!(lines(&ids, 1), ["begun"]);
+    go.write_all(b"go\n").unwrap();
+    let result = job(&mut client, "result", json!({"job": id, "wait_seconds": 50}));
+    let text = text(&result);
+    assert!(text.contains("no request of the client waits for the call around it"), "{text}");
+    assert!(text.contains(r#"{"permissions":{"allow":["do_it"]}}"#), "{text}");
+    assert_eq!(log(&place), "");
 }

@@ -7,7 +7,8 @@
 //!
 //! A call comes here in two ways. A client that declares the tasks extension gets a task in place of the result once its call
 //! has run for a while ([`tasks`]); for any other client a tool starts the call in the background ([`tools`]). Either way the call
-//! has passed every gate before: what is asked about is answered while the request is open.
+//! has passed every gate before: what is asked about is answered while the request is open. Calls within it come to their gates later: a
+//! task asks about them, and of a call that a tool started they are refused.
 
 mod own; //              whose job is whose
 pub(crate) mod tasks; // the extension of the new era
@@ -34,7 +35,7 @@ use tokio::{
 };
 
 pub(crate) use self::own::OwnJobs;
-use super::{Shared, result};
+use super::{Shared, result, waiting::InnerQuestions};
 
 /// What came of a call.
 pub(crate) type CallResult = Result<ToolResult, CallError>;
@@ -64,6 +65,8 @@ struct Running {
     own: Arc<OwnJobs>,
     /// Of its call; `None` until there is one.
     call: Option<CancellationToken>,
+    /// What calls within its call are asked about; `None` where the client is not asked.
+    questions: Option<Arc<InnerQuestions>>,
     /// Cancelled once the job has ended.
     ended: CancellationToken,
 }
@@ -134,7 +137,9 @@ impl Jobs {
                 return Ok(Err(n_own));
             }
             let ended = CancellationToken::new();
-            running.insert(id.clone(), Running { own: Arc::clone(&own), call: None, ended });
+            let own_jobs = Arc::clone(&own);
+            let new_one = Running { own: own_jobs, call: None, questions: None, ended };
+            running.insert(id.clone(), new_one);
             drop(running);
             let lock = new.lock().map_err(|source| JobError::Io {
                 what: "hold the lock of a job".to_owned(),
@@ -243,6 +248,11 @@ impl Jobs {
         cancelled.map_err(|err| err.to_string())?.map(drop).map_err(|err| chain(&err))
     }
 
+    /// What calls within the call of a job are asked about; `None` where it has ended, or asks nothing.
+    pub(crate) fn questions(&self, id: &JobId) -> Option<Arc<InnerQuestions>> {
+        self.running().get(id)?.questions.clone()
+    }
+
     /// Waits for the end of a job, at most so long.
     pub(crate) async fn wait(&self, id: &JobId, limit: Duration) {
         let ended = self.running().get(id).map(|it| it.ended.clone());
@@ -284,18 +294,20 @@ impl Reserved {
         }
     }
 
-    /// Has the call go on by itself. `cancellation` is that of the call.
+    /// Has the call go on by itself. `cancellation` is that of the call, and `questions` are those that its task asks.
     pub(crate) fn run(
         mut self,
         server: &Arc<Shared>,
         mut call: RunningCall,
         cancellation: CancellationToken,
+        questions: Option<Arc<InnerQuestions>>,
     ) {
         let Some(worker) = self.worker.take() else { return };
         let (jobs, id, tool) = (Arc::clone(&self.jobs), self.id.clone(), self.tool.clone());
         let (server, own) = (Arc::clone(server), Arc::clone(&self.own));
         if let Some(running) = jobs.running().get_mut(&id) {
             running.call = Some(cancellation.clone());
+            running.questions = questions;
         }
         let kept = Arc::clone(&jobs);
         let work = async move {

@@ -11,13 +11,14 @@ use flyto_host::jobs::{Job, JobState, KEEP};
 use flyto_tools::Progress;
 use serde::Serialize;
 use serde_json::{
-    Value, json,
+    Map, Value, json,
     value::{RawValue, to_raw_value},
 };
 
 use super::{CallOutcome, Jobs, State};
 use crate::server::{
     Shared,
+    approval::input_request,
     fault::{Fault, INTERNAL_ERROR, MISSING_CAPABILITY},
     params::Terms,
     peer::{Outcome, Session},
@@ -34,7 +35,7 @@ const POLL_MS: u64 = 1000;
 pub(crate) enum TaskMethod {
     /// How it stands, and what came of it.
     Get,
-    /// Answers to what it asks; none of this server asks.
+    /// An answer to what it asks.
     Update,
     /// It is taken back. The client need not ask for it again.
     Cancel,
@@ -83,6 +84,9 @@ struct Task {
     /// Of one that is completed: what its call would have been answered with.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
+    /// Of one that asks: the question, by the key of its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_requests: Option<Value>,
     /// Of one that failed: nothing came of its call.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault>,
@@ -113,6 +117,7 @@ impl Task {
             ttl_ms: KEEP.as_millis(),
             poll_interval_ms: POLL_MS,
             result: None,
+            input_requests: None,
             error: None,
             meta: server.result_meta(),
         }
@@ -140,6 +145,7 @@ pub(crate) async fn method(
     terms: Terms,
     method: TaskMethod,
     id: Option<String>,
+    answers: Option<Map<String, Value>>,
 ) -> Outcome {
     if !terms.takes_tasks() {
         let required = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
@@ -157,8 +163,13 @@ pub(crate) async fn method(
             jobs.cancel(&job).await.map_err(Fault::internal)?;
             acknowledged(&server)
         }
-        // No task waits for an answer, so that there is none to take.
-        TaskMethod::Update => acknowledged(&server),
+        TaskMethod::Update => {
+            // An answer to a question that is not asked, or not any more, means nothing.
+            if let Some(questions) = jobs.questions(&job.id) {
+                answers.into_iter().flatten().for_each(|(key, it)| questions.answer(&key, it));
+            }
+            acknowledged(&server)
+        }
     }
 }
 
@@ -166,7 +177,13 @@ pub(crate) async fn method(
 async fn get(server: &Shared, terms: &Terms, jobs: &Arc<Jobs>, job: &Job) -> Outcome {
     let of = |status: &'static str| Task::new(server, job, "complete", status);
     let task = match jobs.state(job).await.map_err(Fault::internal)? {
-        State::Running => of("working"),
+        State::Running => match jobs.questions(&job.id).and_then(|it| it.first()) {
+            Some((key, params)) => {
+                let input_requests = Some(json!({key: input_request(&params)}));
+                Task { input_requests, ..of("input_required") }
+            }
+            None => of("working"),
+        },
         State::Cancelled => of("cancelled"),
         State::Ended(end) => {
             let result = match end {
