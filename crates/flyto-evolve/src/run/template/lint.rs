@@ -52,9 +52,20 @@ const FIXED: &[&str] = &[
     "npx",
 ];
 
+/// How deep programs may stand in the words of others, as in `sudo timeout 5 nice …`.
+const MAX_WITHIN: usize = 32;
+
+/// The most words that are looked at, and bytes of code among them. A word counts for each program of which it may be one: a
+/// long option of a wrapper may have the next word for its value, or it is the program.
+const MAX_STEPS: usize = 500_000;
+
 /// What the commands of a text do together.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    /// How many programs stand around the one that is looked at.
+    n_around: usize,
+    /// See [`MAX_STEPS`].
+    n_steps: usize,
     /// How deep code stands in code.
     pub(super) depth: usize,
     /// Variables that the text exports.
@@ -76,6 +87,19 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Counts so many words, or bytes of code, behind this word.
+    ///
+    /// # Errors
+    ///
+    /// There are more than are looked at.
+    pub(super) fn look(&mut self, n: usize, word: &Word) -> Res<()> {
+        self.n_steps = self.n_steps.saturating_add(n + 1);
+        match self.n_steps > MAX_STEPS {
+            true => Err(at(word, "stands among too many words that may each be a program")),
+            false => Ok(()),
+        }
+    }
+
     /// The rules that concern several commands, once all of them are seen.
     ///
     /// The order of the commands does not count, since a loop may run the first one again, and `&` two at a time.
@@ -152,11 +176,22 @@ pub(super) enum Input {
     Words,
 }
 
-/// Looks at a program and its words.
-///
+/// Looks at a program and its words, [`MAX_WITHIN`] of them in each other.
+pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
+    seen.look(args.len(), program)?;
+    if seen.n_around == MAX_WITHIN {
+        let what = format!("stands within more than {MAX_WITHIN} other programs");
+        return Err(at(program, &what));
+    }
+    seen.n_around += 1;
+    let res = named(program, args, input, seen);
+    seen.n_around -= 1;
+    res
+}
+
 /// The word of the program is fixed, plain, and no way to another program. Then come what is never taken, what has fixed
 /// words, and the table of [`programs`].
-pub(super) fn program(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
+fn named(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
     let path = fixed(program, "in the place of the program")?;
     let is_plain = |it: char| it.is_alphanumeric() || "_./-+@%,:".contains(it);
     let is_named = path == "[" || path.chars().all(is_plain);

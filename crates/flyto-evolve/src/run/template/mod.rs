@@ -92,7 +92,7 @@ fn placeholder_at<'a>(
     Some(Placeholder { name, variable, span: at..at + close + 4 })
 }
 
-/// The text that bash gets for a command; time is linear in it.
+/// The text that bash gets for a command. Its time has a bound: see [`lint`].
 pub(crate) fn render(
     text: &str,
     is_parameter: impl Fn(&str) -> bool,
@@ -505,6 +505,32 @@ mod tests {
         ] {
             assert!(render(text, |it| it == "x").is_err(), "{text}");
         }
+    }
+
+    /// Each of them took more time with every word, twice as much for some, or overflowed the stack.
+    #[test]
+    fn words_that_may_each_be_a_program_have_a_bound() {
+        for text in [
+            "nice --a nice ".repeat(4000) + "ls {{.x}}",
+            "nice --a nice ".repeat(15) + "ls ls; " + &"nice --a nice ".repeat(15) + "ls {{.x}}",
+            "nice ".repeat(12_000) + "{{.x}}",
+            "echo {{.x}}; find . ".to_owned() + &"-exec a ".repeat(8000),
+            "echo {{.x}}; a ".to_owned() + &"-exec -a ".repeat(7000),
+            "echo {{.x}}; a ".to_owned() + &"sed ".repeat(16_000),
+            "echo {{.x}}; a ".to_owned() + &"perl -w ".repeat(8000),
+            "echo {{.x}}; a ".to_owned() + &"sh -x ".repeat(10_000),
+            "echo {{.x}}; a ".to_owned() + &"sh ".repeat(20_000) + "-x",
+            format!(
+                "echo {{{{.x}}}}; a {} '#{}'",
+                "docker sh -c ".repeat(2000),
+                "a".repeat(30_000)
+            ),
+        ] {
+            assert!(text.len() <= 64 * 1024 + 64, "{}", text.len());
+            // What comes of it is its own matter: it comes.
+            let _ = render(&text, |it| it == "x");
+        }
+        assert!(render("sudo nice -n 5 timeout 5 ionice -c 3 wc {{.x}}", |it| it == "x").is_ok());
     }
 
     #[test]

@@ -104,8 +104,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the whole command. The work is linear in its length but for the depth of
-    /// substitutions, which has a bound.
+    /// Reads the whole command. The work is linear in its length but for the depth of substitutions and for the words that
+    /// may each be a program, which have bounds.
     pub(super) fn run(mut self) -> Res<Rendered> {
         self.commands(false)?;
         self.seen.finish()?;

@@ -325,6 +325,7 @@ fn shell(name: &str, own: &Word, args: &[Word], seen: &mut Seen) -> Res<()> {
 /// There are no placeholders in it: a value comes to it as `$1`, which is known at run time only like any other
 /// expansion. A fault of the code is told at the word that holds it.
 fn code(text: &str, word: &Word, seen: &mut Seen) -> Res<()> {
+    seen.look(text.len(), word)?;
     seen.depth += 1;
     if seen.depth > MAX_DEPTH {
         return Err(at(word, "is code in code in code, which is not read here"));
@@ -528,6 +529,7 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
             match first.text.starts_with(['-', '+']) {
                 // The option is one of another kind.
                 true => {
+                    seen.look(rest.len(), word)?;
                     rest.iter().try_for_each(|it| refuse(it, "behind a word that is no program"))?
                 }
                 false => {
@@ -542,6 +544,7 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
         // Names of two letters are words of a language as well.
         let is_other = name.len() > 2 && OTHER_SHELLS.contains(&name);
         if SHELLS.contains(&name) || is_other {
+            seen.look(rest.len(), word)?;
             let is_code = |it: &Word| it.text.starts_with('-') && it.text.contains('c');
             let mut options = rest.iter().take_while(|it| it.text.starts_with(['-', '+']));
             if options.any(is_code) {
@@ -550,6 +553,7 @@ fn others(args: &[Word], seen: &mut Seen) -> Res<()> {
                 fixed(first, &format!("where `{name}` looks for code"))?;
             }
         } else if let Some(it) = INTERPRETERS[..5].iter().find(|it| it.names.contains(&name)) {
+            seen.look(rest.len(), word)?;
             // Its files are of another place, or it is no program here.
             let mut elsewhere = Seen::default();
             helped(it, name, interpreted(name, it, rest, &mut elsewhere))?;
