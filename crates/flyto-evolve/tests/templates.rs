@@ -24,6 +24,9 @@ const VALUES: &[&str] = &[
     "x=$(touch PWNED)",
     "$'$(touch PWNED)'",
     "--expression=1e touch PWNED",
+    "touch PWNED|",
+    "-v a[$(touch PWNED)]",
+    ". -maxdepth 0 -exec touch PWNED ;",
 ];
 
 #[rustfmt::skip] // A list reads best as one.
@@ -36,8 +39,37 @@ const PIECES: &[&str] = &[
     "bash ", "sh ", "bash -s ", "sh - ", "\"$E\" ", "E=eval;", "$f ", "\"$f\" ", "alias ls=eval;", "for f in ", "read -r f ", "read PATH ", "PATH=$f ",
     "python3 ", "xargs -I{} ", "hash -p /bin/sh x;", "x ", "/dev/stdin ", "bash -c '$1' _ ", "bash -c 'bash' ", "${f@P}", "[ $f ", "| sh", "<<< {{.x}}",
     "bash -c ", "sh -c ", "env ", "env A=1 ", "xargs ", "nice -n 5 ", "timeout 1 ", "nohup ", "time ", "coproc ", "awk ", "sed ", "find . -exec ",
+    "shopt -so keyword;", "shopt -s ", "PS4='$(eval \"$TOOL_INPUT_X\")';", "set -x;", "BASH_ENV=/dev/stdin ", "\"$@\" ", "perl -ne print ", "xargs find ",
     "python3 -c ", "perl -e ", "'echo \"$1\"' _ ", "--", " -- ", "$'", "$\"", "~", "*", "?", "@(", "{a,b}", "wait ", "trap ", "set ", "local ",
 ];
+
+/// Commands that are taken, each by itself and beside most others.
+#[rustfmt::skip]
+const COMMANDS: &[&str] = &[
+    "cat {{.x}}", "echo \"a {{.x}}\" 'b {{.y}}'", "printf '%s\\n' {{.x}} {{.y}}", "for f in {{.x}} {{.y}}; do cat \"$f\"; done", "echo {{.x}} > out",
+    "read -r a b <<< {{.x}}; echo \"$a\" $b", "mapfile -t l <<< {{.x}}", "while read -r a; do [ -n \"$a\" ]; done <<< {{.x}}", "a={{.x}}; echo \"$a\" $a",
+    "[ {{.x}} = {{.y}} ]", "[ -n {{.x}} ]", "test ! {{.x}} = a", "[[ -n $A ]] && cat <(echo {{.x}})", "[ -f {{.x}} ] || echo {{.y}}",
+    "bash -c 'echo \"$1\" $2' _ {{.x}} {{.y}}", "bash -c 'cat -- \"$@\"' -- {{.x}} {{.y}}", "bash -c 'for f in \"$@\"; do [ -f \"$f\" ]; done' _ {{.x}} {{.y}}",
+    "set -x; echo {{.x}}", "set -euf; echo {{.x}}", "shopt -s nullglob; echo {{.x}}", "IFS=,; a={{.x}}; echo $a", "export B=1; cat {{.x}}",
+    "env A=1 nice -n 5 echo {{.x}}", "timeout 5 cat -- {{.x}}", "xargs -0 echo <<< {{.x}}", "xargs -0 cat -- <<< {{.x}}", "printf '%s' {{.x}} | xargs -n 1 echo",
+    "perl -e 'print $ARGV[0]' {{.x}}", "perl -ne 'print' < {{.x}}", "awk '{ print }' {{.x}}", "sed -e p -- {{.x}}", "find . -maxdepth 0 -name {{.x}}",
+    "grep -e {{.x}} -- {{.y}}", "n=$(wc -c < {{.x}}); echo \"$n ${n:-0} ${#n} ${n%.*}\"", "git -C {{.x}} log", "find . -maxdepth 0 -exec echo {{.x}} {} \\;",
+];
+
+/// Three of these commands, each alone or in a pipe, a subshell or a condition.
+fn commands() -> impl Strategy<Value = String> {
+    const AROUND: &[(&str, &str)] = &[
+        ("", ""),
+        ("", " | cat"),
+        ("(", ")"),
+        ("if ", "; then :; fi"),
+        ("! ", " 2>/dev/null"),
+        ("echo \"$(", ")\""),
+    ];
+    let one = (prop::sample::select(COMMANDS), prop::sample::select(AROUND));
+    let one = one.prop_map(|(it, (before, after))| format!("{before}{it}{after}"));
+    prop::collection::vec(one, 3).prop_map(|it| it.join("; "))
+}
 
 fn template() -> impl Strategy<Value = String> {
     let pieces = prop::collection::vec(prop::sample::select(PIECES), 1..12);
@@ -76,6 +108,24 @@ proptest! {
         let found = code_in(&text, dir.path());
         prop_assert_eq!(found.flatten(), None, "{:?}", text);
     }
+}
+
+/// Texts as people write them, of which most are taken, so that values are put into them.
+#[test]
+fn no_value_is_code_in_commands_that_are_taken() {
+    const N_CASES: u32 = 25;
+    let n_taken = std::cell::Cell::new(0);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(N_CASES));
+    let res = runner.run(&commands(), |text| {
+        let dir = tempfile::tempdir().unwrap();
+        let found = code_in(&text, dir.path());
+        n_taken.set(n_taken.get() + u32::from(found.is_some()));
+        prop_assert_eq!(found.flatten(), None, "{:?}", text);
+        Ok(())
+    });
+    assert!(res.is_ok(), "{}", res.unwrap_err());
+    let n_taken = n_taken.get();
+    assert!(n_taken * 2 >= N_CASES, "{n_taken} of {N_CASES} texts were taken");
 }
 
 /// What the lint of template tools refuses in a manifest, a command of an agent does not get either.

@@ -52,6 +52,12 @@ const FIXED: &[&str] = &[
     "npx",
 ];
 
+/// Names of `shopt` that change neither what is a command nor where text is run.
+#[rustfmt::skip]
+const SHOPT_NAMES: &[&str] = &[
+    "nullglob", "failglob", "dotglob", "globstar", "nocaseglob", "nocasematch", "inherit_errexit", "lastpipe", "xpg_echo",
+];
+
 /// How deep programs may stand in the words of others, as in `sudo timeout 5 nice …`.
 const MAX_WITHIN: usize = 32;
 
@@ -211,6 +217,9 @@ fn named(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()
             "runs text that is made at run time, or changes what a name means",
         ));
     }
+    if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" {
+        return Err(at(program, "loads the program that a word names"));
+    }
     if matches!(name, "." | "source") {
         let place = format!("behind `{name}`");
         args.iter().try_for_each(|it| refuse(it, &place))?;
@@ -273,7 +282,12 @@ fn fixed_word(name: &str, word: &Word, place: &str, seen: &mut Seen) -> Res<()> 
                 || programs::SHELL_OPTIONS.contains(&text);
             if is_known { Ok(()) } else { Err(at(word, "is no option of `set` that is read here")) }
         }
-        "shopt" if text == "expand_aliases" => Err(at(word, "changes what a name means")),
+        "shopt" if !matches!(text, "-s" | "-u" | "-q" | "-p") && !SHOPT_NAMES.contains(&text) => {
+            Err(at(word, "is no option of `shopt` that is read here"))
+        }
+        "export" | "readonly" if text.split(['=', '+']).next().is_some_and(has_text_run) => {
+            Err(at(word, TEXT_RUN))
+        }
         "read" | "mapfile" | "readarray" | "wait" => {
             // Behind the letter `a`, and that of `wait`, may stand the name of a variable.
             let is_option = text.strip_prefix('-').is_some_and(|it| {
@@ -304,6 +318,17 @@ fn fixed_word(name: &str, word: &Word, place: &str, seen: &mut Seen) -> Res<()> 
         }
         _ => Ok(()),
     }
+}
+
+/// What is wrong with a variable of [`has_text_run`].
+const TEXT_RUN: &str =
+    "is a variable whose text bash runs, or reads options and files of code from";
+
+/// Whether bash runs the text of a variable, or a file that it names (bash(1), "Shell Variables").
+fn has_text_run(name: &str) -> bool {
+    // `ENV` is read by interactive shells alone.
+    const NAMES: &[&str] = &["SHELLOPTS", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4"];
+    name.starts_with("BASH") || NAMES.contains(&name)
 }
 
 /// A variable that gets what is known at run time only.
@@ -365,6 +390,9 @@ pub(super) fn assignment(word: &Word, seen: &mut Seen) -> Res<bool> {
     if name.contains('[') {
         return Err(at(word, "has an index, which bash calculates"));
     }
+    if has_text_run(name.trim_end_matches('+')) {
+        return Err(at(word, TEXT_RUN));
+    }
     let is_made = word.text.contains(UNKNOWN);
     if is_made {
         own(name.trim_end_matches('+'), word, seen)?;
@@ -416,8 +444,17 @@ fn double_brackets(first: &Word, args: &[Word]) -> Res<()> {
 /// `test` takes a value for an operator where none is fixed.
 ///
 /// `test a = b` reads its words by their number, and a value such as `-v` beside no fixed operator
-/// would be one. So a value stands beside an operator, or is the only word, and no word becomes several.
+/// would be one. So a value stands beside an operator, or is the only word, and no word becomes several. Of more than four
+/// words, which ones are operators is not specified (POSIX, test), so that there are no more where one shows at run time only.
 fn condition(args: &[Word]) -> Res<()> {
+    const MAX_WORDS: usize = 4;
+    let n_words = args.len() - usize::from(args.last().and_then(Word::fixed) == Some("]"));
+    if let Some(fifth) = args.get(MAX_WORDS).filter(|_| n_words > MAX_WORDS)
+        && args.iter().any(|it| it.fixed().is_none())
+    {
+        let help = "write several tests, as in `[ … ] && [ … ]`".to_owned();
+        return Err(TemplateFault { help, ..at(fifth, "is the fifth word of a test with values") });
+    }
     let is_operator = |it: Option<&Word>| {
         let fixed = it.and_then(Word::fixed);
         fixed.is_some_and(|it| it.starts_with('-') || matches!(it, "=" | "==" | "!=" | "<" | ">"))

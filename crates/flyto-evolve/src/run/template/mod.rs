@@ -400,6 +400,28 @@ mod tests {
             "bash -c 'cp \"$1\" r; bash r' _ {{.x}}",
             "find . -exec cp {{.x}} r \\; -exec bash r \\;",
             "cd {{.x}}; timeout 5 python3 tool.py",
+            "perl -pe 's/a/b/' {{.x}}",
+            "perl -i.bak -lne 'print' -- {{.x}}",
+            "perl -e 'while(<>){print}' {{.x}}",
+            "for f in {{.x}}; do perl -ne print -- \"$f\"; done",
+            "printf %s {{.x}} | xargs -0 perl -ne print --",
+            "printf %s {{.x}} | xargs find",
+            "PS4='$(eval \"$TOOL_INPUT_X\")'; set -x; echo {{.x}}",
+            "PROMPT_COMMAND=a; echo {{.x}}",
+            "BASH_ENV=/dev/stdin bash -c true <<< {{.x}}",
+            "env BASH_ENV=/dev/stdin bash -c true <<< {{.x}}",
+            "export BASH_ENV=./r; echo {{.x}} > r; bash -c true",
+            "readonly PS4=a; echo {{.x}}",
+            "shopt -so keyword; ls LD_PRELOAD={{.x}}",
+            "shopt -so allexport; a={{.x}}; env",
+            "shopt -s extdebug; echo {{.x}}",
+            "bash -c 'test \"$@\"' -- {{.x}}",
+            "bash -c '[ \"${@}\" ]' -- {{.x}}",
+            "bash -c 'git -C \"$@\" log' -- {{.x}}",
+            "bash -c 'jq --arg a \"$@\" .' -- {{.x}}",
+            "read -r a b <<< {{.x}}; [ -n h -a \"$a\" \"$b\" = c ]",
+            "[ -f h -a {{.x}} -o -f g ]",
+            "/lib64/ld-linux-x86-64.so.2 {{.x}} a",
         ];
         for text in ways {
             assert!(render(text, |it| it == "x").is_err(), "{text}");
@@ -423,7 +445,12 @@ mod tests {
             "find {{.x}} -name '*.c' -print0 | xargs -0 wc -l",
             "find {{.x}} -print0 | xargs -0 git log --",
             "find {{.x}} -print0 | xargs -0 awk '{ print $1 }'",
-            "perl -ne 'print' {{.x}}",
+            "perl -ne 'print' < {{.x}}",
+            "perl -e 'print $ARGV[0]' {{.x}}",
+            "shopt -s nullglob; for f in {{.x}}/*; do echo \"$f\"; done",
+            "bash -c 'wc -l -- \"$@\"' _ {{.x}} {{.y}}",
+            "[ ! {{.x}} = {{.y}} ] && echo a",
+            "ENV=prod ./deploy {{.x}}",
             "find {{.x}} -name '*.c' -exec wc -l {} \\;",
             "awk '{ print $1 }' {{.x}} | sed -e 's/a/b/'",
             "python3 -c 'import sys; print(sys.argv[1])' {{.x}}",
@@ -536,6 +563,9 @@ mod tests {
     #[test]
     fn values_that_programs_may_read_as_options_are_told() {
         let res = render("rm {{.x}} -- {{.y}}; ls a{{.y}}", |it| matches!(it, "x" | "y")).unwrap();
+        assert_eq!(res.may_be_options, ["x"]);
+        // Behind the code of a shell, `--` is its name.
+        let res = render("bash -c 'ls \"$@\"' -- {{.x}}", |it| it == "x").unwrap();
         assert_eq!(res.may_be_options, ["x"]);
     }
 }

@@ -19,7 +19,7 @@
 use super::{
     Placeholder, Rendered, TemplateFault,
     lint::{self, Seen},
-    placeholder_at,
+    placeholder_at, programs,
 };
 
 /// How deep substitutions may stand in each other.
@@ -39,7 +39,7 @@ pub(super) struct Word {
     pub(super) values: Vec<String>,
     /// Whether there are quotes or letters of its own, so that it is a word even where all expansions are empty.
     pub(super) is_certain: bool,
-    /// Whether bash may make other words of it: there is an expansion or a pattern without quotes.
+    /// Whether bash may make other words of it: there is `$@`, or an expansion or a pattern without quotes.
     pub(super) is_split: bool,
     pub(super) start: usize,
     end: usize,
@@ -230,9 +230,14 @@ impl<'a> Parser<'a> {
             self.seen.with_values.push(self.seen.command);
         }
         lint::check(words, &mut self.seen)?;
+        // Behind the code of a shell, `--` is the name of that code and ends no options of what it calls.
+        let is_shell = |it: &Word| {
+            it.fixed().is_some_and(|it| programs::SHELLS.contains(&lint::base_name(it)))
+        };
+        let has_shell = words.iter().any(is_shell);
         let mut after_dashes = false;
         for word in words.drain(..) {
-            after_dashes |= word.fixed() == Some("--");
+            after_dashes |= !has_shell && word.fixed() == Some("--");
             if let Some(name) = word.values.first()
                 && word.text.starts_with(UNKNOWN)
                 && !after_dashes
@@ -419,6 +424,7 @@ impl<'a> Parser<'a> {
                 return self.fault("an expansion that calculates, sets a variable or looks a name up is not read here");
             }
             self.copy(len + 2);
+            word.is_split |= inside == "@";
         } else if !is_quoted && rest.starts_with(['\'', '"']) {
             return self.fault("`$` in front of a quote is not read here");
         } else {
@@ -436,6 +442,8 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
             };
+            // It becomes as many words as there are, in double quotes as well.
+            word.is_split |= rest.starts_with('@');
             self.copy(len + 1);
         }
         word.text.push(UNKNOWN);

@@ -28,7 +28,7 @@ pub(super) const SHELL_OPTIONS: &[&str] =
 
 /// Shells whose code is read: that of bash, and of those with a smaller grammar.
 #[rustfmt::skip]
-const SHELLS: &[&str] = &[
+pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "lksh", "oksh", "loksh", "pdksh", "posh", "static-sh",
 ];
 
@@ -190,10 +190,16 @@ pub(super) fn arguments(
         }
         _ => args,
     };
+    if input == Input::Words && matches!(name, "find" | "gfind") {
+        return Err(at(program, "gets words from the input, which may have it run a program"));
+    }
     if OTHER_SHELLS.contains(&name) {
         let place = format!("where `{name}` looks for code");
         args.iter().try_for_each(|it| refuse(it, &place))?;
         return Err(at(program, "has a grammar that is not read here"));
+    }
+    if name == "perl" {
+        opens_no_value(args)?;
     }
     if let Some(it) = INTERPRETERS.iter().find(|it| it.names.contains(&name)) {
         let needs_code = input == Input::Words || it.has_file;
@@ -421,12 +427,45 @@ fn interpreted(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> 
     Ok(has_code)
 }
 
+/// Refuses the name of a file that perl opens by `<>`, which `-n` and `-p` use: a name that ends with `|` is a command then
+/// (perlop, "I/O Operators").
+fn opens_no_value(args: &[Word]) -> Res<()> {
+    let opens = |it: &Word| {
+        let flags = it.text.strip_prefix('-').unwrap_or_default();
+        // Behind these letters stands their own value.
+        let flags =
+            flags.split(['e', 'E', 'I', 'M', 'm', 'F', 'D', 'V', 'x', 'i', 'C', '-']).next();
+        let code = it.text.replace("<<>>", "");
+        flags.is_some_and(|it| it.contains(['n', 'p']))
+            || code.contains("<>")
+            || code.contains("<ARGV>")
+    };
+    let value = args.iter().find(|it| it.fixed().is_none());
+    match value.filter(|_| args.iter().any(opens)) {
+        None => Ok(()),
+        Some(word) => Err(TemplateFault {
+            help: "hand the file over on the input, as in `perl -ne '…' < FILE`".to_owned(),
+            ..at(word, "names a file that perl takes for a command where its name ends with `|`")
+        }),
+    }
+}
+
 /// Refuses a word that may be an option: the begin of it is known at run time only.
 ///
 /// Of a placeholder the call itself refuses a value that begins with a dash.
 fn not_an_option(word: &Word) -> Res<()> {
     match word.text.starts_with(UNKNOWN) && word.values.is_empty() {
         true => Err(at(word, "may be an option with code: write `--` in front of it")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a word that may become several, where those behind the first would have another meaning.
+fn one_word(word: &Word) -> Res<()> {
+    match word.is_split {
+        true => {
+            Err(at(word, "may become several words: put it in double quotes, and `$@` is not one"))
+        }
         false => Ok(()),
     }
 }
@@ -440,6 +479,7 @@ fn git(own: &Word, args: &[Word], input: Input) -> Res<()> {
     let mut is_dir = false;
     for word in args {
         if std::mem::take(&mut is_dir) {
+            one_word(word)?;
             continue;
         }
         let text = fixed(word, place)?;
@@ -479,7 +519,7 @@ fn jq(name: &str, args: &[Word]) -> Res<()> {
             match fixed(word, &place).map_err(help)? {
                 "--arg" | "--argjson" | "--slurpfile" | "--rawfile" => {
                     words.next().map_or(Ok(""), |it| fixed(it, &place))?;
-                    words.next();
+                    words.next().map_or(Ok(()), one_word)?;
                 }
                 "--indent" | "-L" => _ = words.next(),
                 "-f" | "--from-file" => {
