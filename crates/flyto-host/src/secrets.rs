@@ -8,7 +8,7 @@ pub use flyto_security::SecretMatch;
 use flyto_security::{
     DefaultGuard, ScanError, SecretGuard, Tier, redact, redact_bytes, redact_named,
 };
-use flyto_tools::{ToolError, ToolResult};
+use flyto_tools::{Block, ToolError, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,13 +49,15 @@ pub(crate) fn scanned_bytes(outcome: &Outcome) -> usize {
         let texts = it.command_line.iter().chain(&it.stdout).chain(&it.stderr);
         res += texts.map(String::len).sum::<usize>();
     }
+    let mut counted = Counted(0);
+    // It writes to memory only, so it does not fail.
     if let Some(data) = &result.data {
-        let mut counted = Counted(0);
-        // It writes to memory only, so it does not fail.
         let _ = serde_json::to_writer(&mut counted, data);
-        res += counted.0;
     }
-    res
+    if !result.blocks.is_empty() {
+        let _ = serde_json::to_writer(&mut counted, &result.blocks);
+    }
+    res + counted.0
 }
 
 /// Counts what is written to it.
@@ -76,7 +78,7 @@ impl std::io::Write for Counted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FoundSecret {
-    /// Where in the result: `output`, `command_line`, `stdout`, `stderr`, `data`. `error` is the text that says why a
+    /// Where in the result: `output`, `command_line`, `stdout`, `stderr`, `data`, `blocks`. `error` is the text that says why a
     /// tool could not be tried, with its causes.
     pub part: &'static str,
     /// What was found. The secret itself is not in it.
@@ -237,6 +239,16 @@ impl Secrets {
             if text != before {
                 // Where a mark stands across texts, they are no JSON any more.
                 *data = text.parse().unwrap_or_else(|_| Value::String(text));
+            }
+        }
+        if !result.blocks.is_empty() {
+            let before = serde_json::json!(result.blocks).to_string();
+            let mut text = before.clone();
+            look("blocks", &mut text)?;
+            if text != before {
+                // A line of the text stands for each, also for one that is none any more.
+                let left: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+                result.blocks = left.iter().filter_map(|it| Block::read(it).ok()).collect();
             }
         }
         if let Some(raw) = &mut result.raw {

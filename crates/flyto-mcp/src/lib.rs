@@ -216,7 +216,7 @@
 //! | what the server answers | what the result is |
 //! | --- | --- |
 //! | blocks of text | the text |
-//! | images, audio, resources | a line each, and the blocks as structured result where the server gives none; [`Server`] gives them to its clients as blocks |
+//! | images, audio, resources | a line each, and the blocks as structured result, or beside it where the server gives one; [`Server`] gives them to its clients as blocks |
 //! | `structuredContent` | the structured result, checked against the output schema |
 //! | `isError` | a failure that the tool reported, with its text |
 //! | an error of the protocol | a failure that the tool reported, with the code |
@@ -259,7 +259,6 @@
 mod client;
 mod server;
 
-mod blocks; //   images and resources in results
 mod comments; // JSON with comments
 
 pub mod import;

@@ -6,6 +6,7 @@ mod tool;
 
 // what a call gets, and what comes of it,
 mod call;
+mod content;
 mod error;
 mod failure;
 mod input;
@@ -32,6 +33,7 @@ pub use call::{
     CallContext, CallId, CancellationToken, InvalidCallId, OutputChannel, OutputChunk, OutputSink,
     Progress, ProgressSink,
 };
+pub use content::{Blob, Block, Content};
 pub use error::{ToolError, ToolErrorKind};
 pub use failure::Failure;
 pub use hidden::is_hidden;

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{failure::Failure, readiness::Readiness};
+use crate::{
+    content::{Block, Content},
+    failure::Failure,
+    readiness::Readiness,
+};
 
 /// What came of a call that took place: a text for the model, and everything that programs need
 /// beside it.
@@ -34,6 +38,8 @@ pub struct ToolResult {
     pub failure: Option<Failure>,
     /// The structured result, where the tool has one.
     pub data: Option<Value>,
+    /// Images and other blocks that are no text, of a tool whose data is something else.
+    pub blocks: Vec<Block>,
     /// The call that takes this one back.
     pub undo: Option<UndoInfo>,
     /// How much of the output is not in [`output`](Self::output).
@@ -57,6 +63,14 @@ impl ToolResult {
     #[must_use]
     pub fn failed(failure: Failure, output: impl Into<String>) -> Self {
         Self { output: output.into(), failure: Some(failure), ..Self::default() }
+    }
+
+    /// A call that gave a list of blocks: the text, and the list as data where a block of it is no text.
+    #[must_use]
+    pub fn content(content: Content) -> Self {
+        let Content { text, blocks, is_rich } = content;
+        let res = Self::text(text);
+        if is_rich { res.with_data(json!({ "content": blocks })) } else { res }
     }
 
     /// A call whose output may be anything. Bytes that are not UTF-8 are kept in
@@ -90,6 +104,13 @@ impl ToolResult {
     #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
+        self
+    }
+
+    /// Adds blocks beside the text and the structured result.
+    #[must_use]
+    pub fn with_blocks(mut self, blocks: Vec<Block>) -> Self {
+        self.blocks = blocks;
         self
     }
 
@@ -290,12 +311,13 @@ impl DeniedHost {
 /// `is_error` stands beside `failure` for readers that only ask for that; bytes are base64.
 impl Serialize for ToolResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { output, failure, data, undo, omitted, raw, execution } = self;
+        let Self { output, failure, data, blocks, undo, omitted, raw, execution } = self;
         Shown {
             output,
             is_error: self.is_error(),
             failure: failure.as_ref(),
             data: data.as_ref(),
+            blocks,
             undo: undo.as_ref(),
             omitted: omitted.as_ref(),
             raw_base64: raw.as_ref().map(|bytes| base64_text(bytes)),
@@ -314,6 +336,8 @@ struct Shown<'a> {
     failure: Option<&'a Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blocks: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<&'a UndoInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -336,6 +360,8 @@ struct Stored {
     #[serde(default, deserialize_with = "present")]
     data: Option<Value>,
     #[serde(default)]
+    blocks: Vec<Block>,
+    #[serde(default)]
     undo: Option<UndoInfo>,
     #[serde(default)]
     omitted: Option<Omitted>,
@@ -352,6 +378,7 @@ impl From<Stored> for ToolResult {
             output: it.output,
             failure: it.failure.or(unnamed),
             data: it.data,
+            blocks: it.blocks,
             undo: it.undo,
             omitted: it.omitted,
             raw: it.raw_base64,
@@ -381,10 +408,8 @@ fn base64_bytes<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Ve
 
 #[cfg(test)]
 mod tests {
-    use expect_test::{Expect, expect};
-    use serde_json::json;
-
     use super::*;
+    use expect_test::{Expect, expect};
 
     #[track_caller]
     fn check(result: &ToolResult, expect: Expect) {
@@ -399,6 +424,15 @@ mod tests {
         check(
             &ToolResult::text("null").with_data(json!(null)),
             expect![[r#"{"output":"null","is_error":false,"data":null}"#]],
+        );
+        check(
+            &ToolResult::text("").with_blocks(vec![Block::Image {
+                data: "AAAA".to_owned(),
+                mime_type: "image/png".to_owned(),
+            }]),
+            expect![[
+                r#"{"output":"","is_error":false,"blocks":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#
+            ]],
         );
         check(
             &ToolResult::failed(Failure::exit_code(3), "exit code 3"),

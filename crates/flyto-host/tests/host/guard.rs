@@ -15,8 +15,10 @@ use flyto_host::{
 };
 use flyto_security::{ScanError, SecretGuard, SecretMatch};
 use flyto_tools::{
-    CallContext, Execution, Input, NativeTool, NoInput, ToolError, ToolErrorKind, ToolResult,
+    CallContext, Content, Execution, Input, NativeTool, NoInput, ToolError, ToolErrorKind,
+    ToolResult,
 };
+use serde_json::json;
 
 use crate::world::World;
 
@@ -48,6 +50,23 @@ async fn rules_of_the_user_find_secrets_too() {
     let report = call(&host, || Ok(ToolResult::text("acme_0123456789abcdef"))).await;
     assert_eq!(report.result.expect("a result").output, "[redacted: acme, 21 characters]");
     assert_eq!(report.secrets[0].found.rule, "acme");
+}
+
+#[tokio::test]
+async fn a_secret_in_a_block_is_replaced() {
+    let mut world = World::new();
+    let host = builder(&mut world).build();
+    let report = call(&host, || {
+        let link = |name: &str| json!({"type": "resource_link", "uri": "f:a", "name": name});
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let content = Content::new(vec![link(TOKEN), image]);
+        Ok(ToolResult::text("x").with_data(json!(1)).with_blocks(content.known()))
+    });
+    let report = report.await;
+    let blocks = json!(report.result.expect("a result").blocks);
+    assert_eq!(blocks[0]["name"], "[redacted: github-token, 40 characters]", "{blocks}");
+    assert_eq!(blocks[1]["data"], "AAAA");
+    assert_eq!(report.secrets[0].part, "blocks");
 }
 
 /// Calls a tool that cannot be tried, for reasons with a token in them.

@@ -1,19 +1,11 @@
 //! The result of `tools/call` as the result of a tool.
 //!
 //! Texts become the text for the model. Of what is no text, the text has one line that says what it is, and the structured
-//! result has the blocks as they came, unless the server gives a structured result itself.
+//! result has the blocks as they came. They stand beside it where the server gives a structured result itself.
 
-use flyto_tools::{Failure, ToolResult};
+use flyto_tools::{Content, Failure, ToolResult};
 use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::blocks::text_of;
-
-/// Blocks of one result. Those behind them are counted.
-const MAX_BLOCKS: usize = 1000;
-
-/// Bytes of blocks that are no text and are kept, 4 MiB; what is larger is told and left out.
-const MAX_KEPT_BYTES: usize = 4 << 20;
+use serde_json::Value;
 
 /// Bytes of a structured result, as JSON: 4 MiB. A larger one is left out, and stands in the text where the server gives no other.
 const MAX_DATA_BYTES: usize = 4 << 20;
@@ -42,99 +34,56 @@ impl CallToolResult {
     /// The result of the tool. `has_schema`: whether the tool declares what its structured result is.
     pub(super) fn into_result(self, has_schema: bool) -> ToolResult {
         let Self { content, structured_content, is_error, .. } = self;
-        let n_more = content.len().saturating_sub(MAX_BLOCKS);
-        let (mut lines, mut kept, mut kept_bytes, mut is_rich) = (Vec::new(), Vec::new(), 0, false);
-        for block in content.into_iter().take(MAX_BLOCKS) {
-            if let Some(text) = text_of(&block) {
-                lines.push(text.to_owned());
-                kept.push(block);
-                continue;
-            }
-            is_rich = true;
-            let n_bytes = weight(&block);
-            let fits = kept_bytes + n_bytes <= MAX_KEPT_BYTES;
-            let left_out = if fits { "" } else { ", left out: too large" };
-            lines.push(format!("[{}{left_out}]", describe(&block)));
-            if fits {
-                kept_bytes += n_bytes;
-                kept.push(block);
-            }
-        }
-        if n_more > 0 {
-            lines.push(format!("[{n_more} more blocks, left out]"));
-        }
+        let is_empty = content.is_empty();
+        let content = Content::new(content);
         // What follows a call reads all of a structured result, so that its size has a bound of its own.
         let large = structured_content.as_ref().map(Value::to_string);
         let large = large.filter(|it| it.len() > MAX_DATA_BYTES);
-        if let Some(text) = &large {
-            let n_bytes = text.len();
-            match lines.is_empty() {
-                true => lines.push(text.clone()),
-                false => lines
-                    .push(format!("[a structured result of {n_bytes} bytes, left out: too large]")),
+        let beside = large.as_ref().map(|text| match is_empty {
+            true => text.clone(),
+            false => {
+                let n_bytes = text.len();
+                format!("\n[a structured result of {n_bytes} bytes, left out: too large]")
             }
-        }
-        let mut res = ToolResult::text(lines.join("\n"));
+        });
+        // The blocks are the structured result where the server gives no other one. A schema is for what the server gives, not
+        // for what is made of it here.
+        let structured = structured_content.filter(|_| large.is_none());
+        let mut res = if structured.is_none() && !has_schema {
+            ToolResult::content(content)
+        } else {
+            let blocks = content.known();
+            ToolResult::text(content.text).with_blocks(blocks)
+        };
+        res.output.push_str(&beside.unwrap_or_default());
         if is_error {
             res = res.with_failure(Failure::reported());
         } else if large.is_some() && has_schema {
             // Without it, the result is none that the tool declares.
             res = res.with_failure(Failure::limit("structured_content"));
         }
-        match structured_content.filter(|_| large.is_none()) {
+        match structured {
             Some(data) => res.with_data(data),
-            // A schema is for what the server gives, not for what is made of it here.
-            None if is_rich && !has_schema => res.with_data(json!({ "content": kept })),
             None => res,
         }
     }
 }
 
-/// The bytes of a block, about.
-fn weight(block: &Value) -> usize {
-    let texts = [&block["data"], &block["resource"]["blob"], &block["uri"], &block["description"]];
-    texts.iter().filter_map(|it| it.as_str()).map(str::len).sum()
-}
-
-/// A block that is no text, in one line.
-fn describe(block: &Value) -> String {
-    let text = |value: &Value| one_line(value.as_str().unwrap_or("unknown"));
-    // Four characters of base64 are three bytes.
-    let size = |value: &Value| format!("{} bytes", value.as_str().map_or(0, |it| it.len() / 4 * 3));
-    match block["type"].as_str() {
-        Some(kind @ ("image" | "audio")) => {
-            format!("{kind}, {}, {}", text(&block["mimeType"]), size(&block["data"]))
-        }
-        Some("resource_link") => {
-            let name = block["title"].as_str().or_else(|| block["name"].as_str());
-            let name = name.map(|it| format!("{}: ", one_line(it))).unwrap_or_default();
-            format!("resource, {name}{}", text(&block["uri"]))
-        }
-        Some("resource") => {
-            let resource = &block["resource"];
-            format!("resource, {}, {}", text(&resource["uri"]), size(&resource["blob"]))
-        }
-        _ => format!("a block of the type {}", text(&block["type"])),
-    }
-}
-
-/// A text of at most 300 characters in one line.
-fn one_line(text: &str) -> String {
-    text.chars().take(300).map(|it| if it.is_control() { ' ' } else { it }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use serde_json::json;
 
     use super::*;
 
     #[track_caller]
     fn check(result: Value, has_schema: bool, expect: Expect) {
         let read: CallToolResult = serde_json::from_value(result).expect("it is in order");
-        let ToolResult { output, failure, data, .. } = read.into_result(has_schema);
+        let ToolResult { output, failure, data, blocks, .. } = read.into_result(has_schema);
         let data = data.map(|it| it.to_string()).unwrap_or_default();
-        expect.assert_eq(&format!("{output}\n{failure:?}\n{data}\n"));
+        let blocks =
+            if blocks.is_empty() { String::new() } else { format!("beside: {}\n", json!(blocks)) };
+        expect.assert_eq(&format!("{output}\n{failure:?}\n{data}\n{blocks}"));
     }
 
     #[test]
@@ -255,34 +204,17 @@ mod tests {
         "#]],
         );
         let image = json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]);
-        check(
-            json!({"content": image, "structuredContent": {"a": 1}}),
-            false,
-            expect![[r#"
-            [image, image/png, 3 bytes]
-            None
-            {"a":1}
-        "#]],
-        );
-    }
-
-    #[test]
-    fn what_is_too_large_is_left_out() {
-        let large =
-            json!({"type": "image", "data": "A".repeat(MAX_KEPT_BYTES), "mimeType": "image/png"});
-        let small = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
-        check(
-            json!({"content": [small, large]}),
-            false,
-            expect![[r#"
-            [image, image/png, 3 bytes]
-            [image, image/png, 3145728 bytes, left out: too large]
-            None
-            {"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}
-        "#]],
-        );
-        let many = vec![json!({"type": "text", "text": ""}); MAX_BLOCKS + 2];
-        let read: CallToolResult = serde_json::from_value(json!({"content": many})).expect("read");
-        assert!(read.into_result(false).output.ends_with("[2 more blocks, left out]"));
+        for has_schema in [false, true] {
+            check(
+                json!({"content": image, "structuredContent": {"a": 1}}),
+                has_schema,
+                expect![[r#"
+                    [image, image/png, 3 bytes]
+                    None
+                    {"a":1}
+                    beside: [{"type":"image","data":"AAAA","mimeType":"image/png"}]
+                "#]],
+            );
+        }
     }
 }

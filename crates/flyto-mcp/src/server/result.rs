@@ -4,12 +4,11 @@
 //! text is that data, for a client that reads texts only. Images and resources follow the text as blocks of their own.
 
 use flyto_host::{CallError, Refusal};
-use flyto_tools::ToolResult;
+use flyto_tools::{Block, ToolResult};
 use serde::Serialize;
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{Shared, fault::Fault, lifecycle::ServerInfo, params::Terms, peer::Outcome};
-use crate::blocks::{Block, blocks};
 
 /// The result of `tools/call`.
 ///
@@ -50,17 +49,17 @@ enum Content<'a> {
         r#type: &'static str,
         text: &'a str,
     },
-    Other(Block<'a>),
+    Other(Block),
 }
 
 /// The result of a call that took place: its text, its structured part, and whether it failed. A failure of the tool is a result
 /// with `isError`, which the model can react to, and no error of the protocol.
 ///
-/// Blocks that are no text stand in the structured result of a tool without an output schema (`has_schema`), and are no longer there
-/// once they are blocks: a model would read them twice.
+/// Blocks that are no text stand beside the structured result, or in that of a tool without an output schema (`has_schema`). There
+/// they are no longer once they are blocks: a model would read them twice.
 pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult, has_schema: bool) -> Outcome {
     let is_error = result.is_error();
-    let ToolResult { mut output, failure, data, .. } = result;
+    let ToolResult { mut output, failure, data, blocks, .. } = result;
     if output.is_empty() {
         // A model that reads nothing does not know whether anything happened.
         output = match (&failure, &data) {
@@ -69,15 +68,22 @@ pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult, has_schema:
             (None, None) => output,
         };
     }
-    let blocks = data.as_ref().filter(|_| !has_schema).and_then(blocks);
-    if let Some(mut blocks) = blocks {
-        blocks.retain(|it| terms.revision.has_structured_results() || !it.is_late());
+    let is_known = |it: &Block| terms.revision.has_structured_results() || !is_late(it);
+    let in_data = data.as_ref().filter(|_| !has_schema && blocks.is_empty());
+    if let Some(mut blocks) = in_data.and_then(Block::all_of) {
+        blocks.retain(is_known);
         return write(server, terms, &output, blocks, None, is_error, None);
     }
+    let blocks = blocks.into_iter().filter(is_known).collect();
     // Up to 2025-11-25 the structured part is an object.
     let fits = |it: &Value| terms.revision.is_modern() || it.is_object();
     let structured = data.as_ref().filter(|it| terms.revision.has_structured_results() && fits(it));
-    write(server, terms, &output, Vec::new(), structured, is_error, None)
+    write(server, terms, &output, blocks, structured, is_error, None)
+}
+
+/// Whether a block came with "MCP 2025-03-26" or later.
+const fn is_late(block: &Block) -> bool {
+    matches!(block, Block::Audio { .. } | Block::ResourceLink { .. })
 }
 
 /// A result that is an object, which is its text as well.
@@ -117,7 +123,7 @@ fn write(
     server: &Shared,
     terms: &Terms,
     text: &str,
-    blocks: Vec<Block<'_>>,
+    blocks: Vec<Block>,
     structured_content: Option<&Value>,
     is_error: bool,
     refusal: Option<Value>,
