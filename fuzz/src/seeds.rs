@@ -25,6 +25,8 @@ const MESSAGES: &[&[u8]] = &[
     br#"{"jsonrpc":"2.0","id":"1","result":{"output":"x","data":{"a":[1]}}}"#,
     br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such tool","data":null}}"#,
     br#"{"jsonrpc":"2.0","method":"progress","params":{"id":1,"progress":0.5,"message":"half"}}"#,
+    br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}"#,
+    br#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"f:a","blob":"?"}}]}"#,
 ];
 
 /// Files of servers, as each client has them, and one of several projects.

@@ -61,7 +61,7 @@ fn check_keys(schema: &Value, page: &str, elsewhere: &[&str]) {
 
 #[test]
 fn manifests_of_the_guide_load() {
-    let missing = ["bin/solver", "./import", "./drop"];
+    let missing = ["bin/solver", "./import", "./drop", "./week"];
     let missing = missing.map(|it| format!("F0114 the program {it:?} is not there"));
     assert_eq!(findings(MANIFEST, "plugin.json"), missing);
 }

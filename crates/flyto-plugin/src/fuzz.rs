@@ -1,8 +1,10 @@
 //! Decoders that are not public, for `cargo xtask fuzz`.
 
+use flyto_tools::Content;
+
 use crate::rpc::frame;
 
-/// What a program prints on stdout: lines, of which some are messages.
+/// What a program prints on stdout: lines, of which some are messages, or a list of blocks.
 ///
 /// The target passes as long as this returns: any bytes are a message or none, and never a
 /// panic.
@@ -11,4 +13,5 @@ pub fn message(bytes: &[u8]) {
         drop(frame::parse(line));
     }
     let _ = frame::near_miss(bytes);
+    let _ = Content::parse(&String::from_utf8_lossy(bytes));
 }

@@ -5,9 +5,9 @@
 
 use flyto_execenv::{Ending, ExecError, WordsTooLong};
 use flyto_program::{Ran, Text, chain};
-use flyto_tools::{Failure, ToolError, ToolErrorKind, ToolResult, json_value};
+use flyto_tools::{Content, Failure, ToolError, ToolErrorKind, ToolResult, json_value};
 
-use crate::environment::Unresolved;
+use crate::{environment::Unresolved, manifest::ToolDef};
 
 /// The result of the tool `name` whose declared variables have no values.
 ///
@@ -42,18 +42,41 @@ pub(crate) fn lost(name: &str, err: &ExecError) -> ToolResult {
     ToolResult::failed(Failure::Lost, text)
 }
 
+/// What a tool declares of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Declares {
+    /// Nothing: it is a text.
+    Text,
+    /// An output schema, so that it has to be one JSON value.
+    Json,
+    /// Blocks, as [`ToolDef::blocks`] has them.
+    Blocks,
+}
+
+impl Declares {
+    pub(crate) fn of(def: &ToolDef) -> Self {
+        match (&def.output_schema, def.blocks) {
+            (Some(_), _) => Self::Json,
+            (None, true) => Self::Blocks,
+            (None, false) => Self::Text,
+        }
+    }
+}
+
 /// The result of the tool `name`.
 ///
-/// `prints_json` says that the tool has an output schema, so that stdout has to be one JSON
-/// value. Every result says how the program was run; stdout stands in that part where the text
+/// `declares` is what stdout has to be. Every result says how the program was run; stdout stands in that part where the text
 /// has no place for it.
-pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
+pub(crate) fn of(name: &str, ran: &Ran, declares: Declares) -> ToolResult {
     let stdout = ran.stdout();
     let ended_early = matches!(ran.outcome.ending, Ending::TimedOut | Ending::Cancelled);
     // The texts for these have no place for stdout.
     let kept = Some(stdout.text.clone()).filter(|it| ended_early && !it.is_empty());
     let mut res = match (ran.outcome.ending, ran.failure()) {
-        (_, None) if prints_json => with_data(name, stdout),
+        (_, None) if declares == Declares::Json => with_data(name, stdout),
+        (_, None) if declares == Declares::Blocks => {
+            ran.content().map_or_else(from_stdout, ToolResult::content)
+        }
         (_, None) => from_stdout(stdout),
         (Ending::TimedOut, Some(failure)) => {
             let text = format!("plugin tool {name:?} timed out after {}", ran.deadline_text());
@@ -65,9 +88,19 @@ pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
         }
         (Ending::LimitReached(limit), Some(failure)) => {
             let text = format!("plugin tool {name:?} reached its limit of {}", limit.name());
-            with_both(failure, text, ran)
+            match declares {
+                // Half of an image is of no use.
+                Declares::Blocks => with_stderr(failure, text, ran),
+                _ => with_both(failure, text, ran),
+            }
         }
-        (_, Some(failure)) => with_both(failure, ran.exit_text(), ran),
+        (_, Some(failure)) => {
+            let content = (declares == Declares::Blocks).then(|| ran.content().ok());
+            match content.flatten() {
+                Some(content) => with_blocks(failure, content, ran),
+                None => with_both(failure, ran.exit_text(), ran),
+            }
+        }
     };
     let mut execution = ran.execution();
     execution.stdout = kept;
@@ -103,6 +136,15 @@ fn with_data(name: &str, stdout: Text) -> ToolResult {
             res
         }
     }
+}
+
+/// A failure of a program that printed blocks all the same: base64 is of no use in its text.
+fn with_blocks(failure: Failure, content: Content, ran: &Ran) -> ToolResult {
+    let stderr = ran.failed_stderr();
+    let mut res = ToolResult::content(content).with_failure(failure);
+    res.output = format!("{}\nstdout: {}\nstderr: {}", ran.exit_text(), res.output, stderr.text);
+    res.omitted = stderr.omitted;
+    res
 }
 
 /// A failure whose text is one line and stderr.

@@ -257,7 +257,12 @@ enum ServerType {
 /// exit code other than 0 says that the call failed, and stderr says why. With `parameters`, the
 /// command is a line in which `{{name}}` stands for a parameter.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(
+    deny_unknown_fields,
+    extend("not" = { "required": ["content", "output_schema"], "properties": {
+        "content": { "const": "mcp" }, "output_schema": { "type": "object" }
+    } })
+)]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Tool {
     /// The name within the plugin: letters, digits, `_` and `-`, a letter first.
@@ -284,6 +289,10 @@ struct Tool {
     /// JSON Schema of the result, for a program that prints JSON.
     #[schemars(with = "Option<ObjectSchema>")]
     output_schema: (),
+    /// `mcp`: the program prints `{"content": […]}`, a list of blocks of the Model Context Protocol such as text and images. In a
+    /// binary plugin it answers with `content` in the place of `output`.
+    #[schemars(extend("enum" = ["mcp", null]))]
+    content: Option<String>,
     /// Variables for the program. `${NAME}` in a value is a variable of the host, and
     /// `${NAME:-default}` the default where that is unset or empty.
     #[schemars(extend("propertyNames" = {

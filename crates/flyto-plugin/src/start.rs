@@ -12,6 +12,7 @@ use std::{
 use flyto_execenv::{
     Class, Environment, ExecError, ExecErrorKind, Grants, Isolation, Policy, Program, Spec,
 };
+use flyto_program::Streaming;
 
 use crate::{
     context::PluginContext,
@@ -20,7 +21,7 @@ use crate::{
     load::MANIFEST_FILE,
     manifest::CLAUDE_MANIFEST_FILE,
     manifest::{ToolDef, ToolForm, start_dir},
-    rpc::program::Escape,
+    rpc::{call, program::Escape},
     template::Refusal,
 };
 
@@ -51,6 +52,18 @@ pub(crate) enum Unfit {
 }
 
 impl Start<'_> {
+    /// What is shown of the program of one call while it runs.
+    pub(crate) fn streaming(self) -> Streaming {
+        let shows_stderr = self.def.stream;
+        match (self.def.form(), shows_stderr) {
+            (ToolForm::Binary, _) => Streaming::Messages { progress: call::progress, shows_stderr },
+            // base64 is nothing to look at.
+            _ if self.def.blocks => Streaming::Messages { progress: |_| None, shows_stderr },
+            (_, true) => Streaming::Lines,
+            (_, false) => Streaming::Quiet,
+        }
+    }
+
     /// What the variables of the program are made of.
     ///
     /// Lends them to `f`, because one of them is a path that is made here.

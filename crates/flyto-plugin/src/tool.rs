@@ -18,7 +18,7 @@ use flyto_execenv::{
     Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
     KillScope, Limits, Output, Ready, Spec, SpillDir, Stdin,
 };
-use flyto_program::{Streaming, chain, spilled, tool_error, tool_error_kind, with_named};
+use flyto_program::{MAX_CONTENT_BYTES, chain, spilled, tool_error, tool_error_kind, with_named};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Problem, ProblemKind,
     Tool, ToolError, ToolErrorKind, ToolResult, UndoInfo,
@@ -31,7 +31,7 @@ use crate::{
     files,
     load::Plugin,
     manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm},
-    result,
+    result::{self, Declares},
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
     rules::PluginRule,
     session::{self, Session},
@@ -62,6 +62,8 @@ use crate::{
 /// | the caller cancelled | `plugin tool "p:t" cancelled after 1.5s` and a line `stderr: …` |
 /// | it reached a limit | `plugin tool "p:t" reached its limit of output`, then lines `stdout: …` and `stderr: …` |
 /// | a declared variable has no value | `plugin tool "p:t": resolve env failed: …` |
+/// | it declares `"content": "mcp"` and printed `{"content": […]}` | its texts, and a line such as `[image, image/png, 3 bytes]` for each other block; the blocks are the data |
+/// | it declares that and printed something else | what it printed, and a line `[stdout is no list of blocks: …]` |
 /// | it declares an output schema and printed no JSON | `plugin tool "p:t": stdout is no JSON: …` and a line `stdout: …` |
 /// | it answered with an error, whatever its exit code | `error (code -32000): …` and nothing else |
 /// | it exited with 0 and answered nothing | `plugin tool "p:t": no JSON-RPC response on stdout`, then lines `stdout: …` and `stderr: …` |
@@ -345,6 +347,8 @@ impl PluginTool {
         let (mut stdout, mut stderr) = (capture.clone(), capture);
         if def.form() == ToolForm::Binary {
             stdout.limit_bytes = stdout.limit_bytes.max(LONGEST_REPLY_BYTES);
+        } else if def.blocks {
+            stdout.limit_bytes = stdout.limit_bytes.max(MAX_CONTENT_BYTES);
         }
         if let Some(dir) = dir {
             stdout = spilled(stdout, dir, &self.name);
@@ -416,13 +420,7 @@ impl PluginTool {
             return Err(tool_error(self.exec_failed(), err));
         }
         self.start().make_data_dir();
-        let streaming = match (self.def.form(), self.def.stream) {
-            (ToolForm::Binary, shows_stderr) => {
-                Streaming::Messages { progress: rpc::call::progress, shows_stderr }
-            }
-            (_, true) => Streaming::Lines,
-            (_, false) => Streaming::Quiet,
-        };
+        let streaming = self.start().streaming();
         let ran = match flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming).await {
             Ok(ran) => ran,
             Err(err) if err.kind() == ExecErrorKind::Lost => {
@@ -436,12 +434,12 @@ impl PluginTool {
             }
             Err(err) => return Err(tool_error(self.exec_failed(), err)),
         };
-        let prints_json = self.def.output_schema.is_some();
+        let declares = Declares::of(&self.def);
         Ok(match self.def.invocation {
             Invocation::Argv { .. } | Invocation::Template(_) => {
-                result::of(&self.name, &ran, prints_json)
+                result::of(&self.name, &ran, declares)
             }
-            Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, prints_json),
+            Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, declares),
         })
     }
 
@@ -580,7 +578,7 @@ impl Tool for PluginTool {
         let res = match &self.session {
             Some(session) => {
                 let called = session.call(ctx, self.request(&input)).await;
-                called.into_result(&self.name, self.def.output_schema.is_some())?
+                called.into_result(&self.name, Declares::of(&self.def))?
             }
             // In a box of its own, since its state is many times that of a call of a session.
             None => Box::pin(self.run(ctx, &input)).await?,

@@ -46,6 +46,9 @@ fn what_is_in_order_is_accepted() {
         r#", "limits": {"memory_bytes": 1}, "undo": {"tool": "t"}, "stream": true, "title": null"#,
         r#", "ready": true"#,
         r#", "parameters": {}, "ready": false"#,
+        r#", "content": "mcp""#,
+        r#", "content": "mcp", "output_schema": null"#,
+        r#", "content": null, "output_schema": {"type": "object"}"#,
     ] {
         check(members, true);
     }
@@ -78,6 +81,9 @@ fn what_has_a_finding_is_underlined() {
         r#", "sandbox": " ""#,
         r#", "ready": "yes""#,
         r#", "parameters": {}, "ready": true"#,
+        r#", "content": "image""#,
+        r#", "content": true"#,
+        r#", "content": "mcp", "output_schema": {"type": "object"}"#,
     ] {
         check(members, false);
     }

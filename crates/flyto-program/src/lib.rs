@@ -9,12 +9,14 @@ mod error; //    a program that did not start, as a tool's error
 mod touched; //  paths and addresses that an input names
 
 // and its output.
+mod content; // a list of blocks
 mod lines; // output as lines while it comes, and progress among them
 mod spill; // the file with the whole of an output that was truncated
 mod text; //  output as text, truncated in the middle
 
 pub use argument::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS_BYTES};
 pub use call::{Ran, Streaming, run};
+pub use content::MAX_CONTENT_BYTES;
 pub use duration::{duration_text, time_text};
 pub use error::{chain, tool_error, tool_error_kind};
 pub use lines::{parse_progress, without_progress};

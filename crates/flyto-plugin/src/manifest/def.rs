@@ -92,6 +92,11 @@ pub struct ToolDef {
     /// A tool that has one must print one JSON value, or answer with `data`; any other output is
     /// a failure.
     pub output_schema: Option<Schema>,
+    /// Whether the result is a list of blocks of the Model Context Protocol, such as text and images: the program prints
+    /// `{"content": […]}`, or answers with `content` in the place of `output`. See [`Content`](flyto_tools::Content).
+    ///
+    /// Default: `false`, and no output is taken for one. Without effect beside an output schema.
+    pub blocks: bool,
     /// What is run for a call.
     pub invocation: Invocation,
     /// Variables that the program gets beside those every plugin program has.
@@ -254,6 +259,7 @@ impl ToolDef {
             description: String::new(),
             input_schema: any_object().clone(),
             output_schema: None,
+            blocks: false,
             invocation,
             env: Declared::new(),
             work_dir: None,

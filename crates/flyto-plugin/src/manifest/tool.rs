@@ -104,6 +104,7 @@ pub(super) fn read(
     let name = name(&mut reader, form, standing);
     let description = description(&mut reader, name.as_deref().ok());
     let schemas = schemas(&mut reader, form, place);
+    let blocks = blocks(&mut reader);
     let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
     let env = env::read(&mut reader);
     let sha256 = sha256(&mut reader, None);
@@ -170,6 +171,7 @@ pub(super) fn read(
         description: description?,
         input_schema: input_schema.unwrap_or_else(|| any_object().clone()),
         output_schema,
+        blocks: blocks?,
         invocation: invocation?,
         env: env?,
         work_dir: work_dir?,
@@ -309,6 +311,19 @@ fn schemas(
     let output = schema::read(reader, "output_schema", place);
     exclusive?;
     Ok((input?, output?))
+}
+
+/// Whether `content` says that the result is a list of blocks: `mcp` is the one word that it takes.
+///
+/// # Errors
+///
+/// [`Reported`] for another value, and beside `output_schema`: both say what the program prints.
+fn blocks(reader: &mut ObjectReader<'_, '_>) -> Result<bool, Reported> {
+    let why = "a program prints blocks, or JSON by its schema";
+    let exclusive = reader.exclusive("content", "output_schema", why);
+    let content = reader.optional_one_of("content", &[("mcp", true)])?;
+    exclusive?;
+    Ok(content.unwrap_or_default())
 }
 
 /// The directory as it is written; an empty text counts as absent. One that is not there is a

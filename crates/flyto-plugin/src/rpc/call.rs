@@ -13,7 +13,7 @@ use super::{
     frame::{self, Message},
     reply,
 };
-use crate::result;
+use crate::result::{self, Declares};
 
 /// How much of stdout is kept in memory at least, and with it the longest answer: 16 MiB, four
 /// times what is kept of other programs, as an escaped text can have several times its length.
@@ -43,27 +43,26 @@ pub(crate) fn progress(line: &[u8]) -> Option<Progress> {
 /// that is no error, which stands in the text then. Without an answer the exit tells; after exit
 /// code 0 that is [`Failure::BadOutput`](flyto_tools::Failure::BadOutput). Removes the file with
 /// the whole of stdout once the answer is found.
-pub(crate) fn result(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
+pub(crate) fn result(name: &str, ran: &Ran, declares: Declares) -> ToolResult {
     let Ending::Exited(_) = ran.outcome.ending else {
         // What it had answered until then may not be all that the call was to do.
-        return result::of(name, ran, false);
+        return result::of(name, ran, Declares::Text);
     };
     let stdout = &ran.outcome.stdout;
     let mut res = match (find(stdout), ran.failure()) {
-        (Some(Message::Response { outcome, .. }), None) => {
-            reply::result(name, outcome, prints_json)
-        }
+        (Some(Message::Response { outcome, .. }), None) => reply::result(name, outcome, declares),
         (Some(Message::Response { outcome: Err(err), .. }), Some(_)) => {
-            reply::result(name, Err(err), prints_json)
+            reply::result(name, Err(err), declares)
         }
         (Some(Message::Response { outcome: Ok(output), .. }), Some(failure)) => {
             let stderr = ran.failed_stderr().text;
-            let text = format!("{}\nstdout: {}\nstderr: {stderr}", ran.exit_text(), output.text);
-            let mut res = ToolResult::failed(failure, text);
-            res.data = output.data;
+            // The text of a failure may be anything.
+            let declares = if declares == Declares::Json { Declares::Text } else { declares };
+            let mut res = reply::result(name, Ok(output), declares).with_failure(failure);
+            res.output = format!("{}\nstdout: {}\nstderr: {stderr}", ran.exit_text(), res.output);
             res
         }
-        (_, Some(_)) => return result::of(name, ran, false),
+        (_, Some(_)) => return result::of(name, ran, Declares::Text),
         (found, None) => return no_answer(name, ran, found),
     };
     // The answer is whole; what was printed beside it was left out of every result.

@@ -48,6 +48,8 @@ pub(crate) struct Output {
     pub(crate) text: String,
     /// The same for programs.
     pub(crate) data: Option<Value>,
+    /// Blocks in the place of a text, which counts as empty then.
+    pub(crate) content: Option<Vec<Value>>,
 }
 
 /// Why a call failed, in the words of the program.
@@ -107,7 +109,7 @@ const USUAL_START_BYTES: usize = 80;
 /// Reads one message; `None` where the text is something else.
 ///
 /// An answer has a `result` or an `error` that is not `null`; where both are there, `error` counts.
-/// One without `jsonrpc` must be in order otherwise, so that a line of a log that is JSON is taken
+/// A `result` with `content` needs no `output`. One without `jsonrpc` must be in order otherwise, so that a line of a log that is JSON is taken
 /// for no answer. Further keys are ignored. Line ends and white space around the message are too.
 pub(crate) fn parse(line: &[u8]) -> Option<Message> {
     let line = line.trim_ascii();
@@ -119,7 +121,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Message> {
     if start.windows(8).any(|it| it == br#""output""#)
         && let Ok(Usual { id, result, .. }) = serde_json::from_slice(line)
     {
-        let output = Output { text: result.output, data: None };
+        let output = Output { text: result.output, data: None, content: None };
         return Some(Message::Response { id: Id::Number(id), outcome: Ok(output) });
     }
     if let Ok(envelope) = serde_json::from_slice(line) {
@@ -210,6 +212,8 @@ fn message(envelope: &Envelope<'_>) -> Option<Message> {
         (None, None) => return None,
     };
     match outcome {
+        // `content` is a word of logs, too.
+        Ok(Ok(Output { content: Some(_), .. })) if envelope.jsonrpc.is_none() => None,
         Ok(outcome) => Some(Message::Response { id, outcome }),
         Err(why) => envelope.jsonrpc.map(|_| Message::Malformed { id, why }),
     }
@@ -238,6 +242,8 @@ fn output(result: &RawValue) -> Result<Output, String> {
         output: Option<&'a RawValue>,
         #[serde(borrow, default)]
         data: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        content: Option<&'a RawValue>,
     }
 
     if !result.get().starts_with('{') {
@@ -247,12 +253,21 @@ fn output(result: &RawValue) -> Result<Output, String> {
     let parts: Parts<'_> =
         serde_json::from_str(result.get()).map_err(|err| format!("\"result\" is wrong: {err}"))?;
     let Some(output) = parts.output else {
-        return Err("\"result\" has no \"output\"".to_owned());
+        let Some(raw) = parts.content else {
+            return Err("\"result\" has no \"output\"".to_owned());
+        };
+        return match json_value(raw.get()) {
+            Ok(Value::Array(list)) => {
+                Ok(Output { text: String::new(), data: data(parts.data)?, content: Some(list) })
+            }
+            Ok(_) => Err(format!("\"content\" must be an array, found {}", kind(raw))),
+            Err(err) => Err(format!("\"content\" cannot be read: {err}")),
+        };
     };
     let Some(text) = text(output) else {
         return Err(format!("\"output\" must be a string, found {}", kind(output)));
     };
-    Ok(Output { text, data: data(parts.data)? })
+    Ok(Output { text, data: data(parts.data)?, content: None })
 }
 
 /// The parts of an error, or what is wrong with it.

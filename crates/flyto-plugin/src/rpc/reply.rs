@@ -3,28 +3,44 @@
 //! Used by both lifetimes, so that an answer reads the same from a process of one call and from
 //! a session.
 
-use flyto_tools::{Failure, ToolResult, json_value};
+use flyto_tools::{Content, Failure, ToolResult, json_value};
 
 use super::frame::{Output, RpcError};
+use crate::result::Declares;
 
-/// The result of the tool `name`, which is to be JSON where `prints_json`. An error of the program
-/// is `error (code C): MESSAGE`, and nothing else.
-/// `data` wins over JSON in the text. With `prints_json` and without `data` the text has to be
-/// JSON.
+/// The result of the tool `name`. An error of the program is `error (code C): MESSAGE`, and nothing else.
+/// `data` wins over JSON in the text. With an output schema and without `data` the text has to be JSON. `content` counts for a tool
+/// that declares blocks, which may also give a text.
 pub(crate) fn result(
     name: &str,
     outcome: Result<Output, RpcError>,
-    prints_json: bool,
+    declares: Declares,
 ) -> ToolResult {
     let (mut res, data) = match outcome {
-        Ok(Output { text, data: None }) if prints_json => match json_value(&text) {
-            Ok(data) => (ToolResult::text(text), Some(data)),
-            Err(err) => {
-                let why = format!("\"output\" is no JSON: {err}\noutput: {text}");
-                (bad(name, &why), None)
+        Ok(Output { content: Some(list), data, .. }) => {
+            if declares != Declares::Blocks {
+                return bad(
+                    name,
+                    "\"result\" has no \"output\", and the tool declares no \"content\"",
+                );
             }
-        },
-        Ok(Output { text, data }) => (ToolResult::text(text), data),
+            let content = Content::checked(list);
+            if data.is_none() {
+                return ToolResult::content(content);
+            }
+            let blocks = content.known();
+            (ToolResult::text(content.text).with_blocks(blocks), data)
+        }
+        Ok(Output { text, data: None, .. }) if declares == Declares::Json => {
+            match json_value(&text) {
+                Ok(data) => (ToolResult::text(text), Some(data)),
+                Err(err) => {
+                    let why = format!("\"output\" is no JSON: {err}\noutput: {text}");
+                    (bad(name, &why), None)
+                }
+            }
+        }
+        Ok(Output { text, data, .. }) => (ToolResult::text(text), data),
         Err(RpcError { code, message, data }) => {
             let text = format!("error (code {code}): {message}");
             (ToolResult::failed(Failure::Reported { code: Some(code) }, text), data)
@@ -49,14 +65,31 @@ mod tests {
 
     #[track_caller]
     fn check(outcome: Result<Output, RpcError>, prints_json: bool, expect: Expect) {
-        let res = result("p:t", outcome, prints_json);
+        let declares = if prints_json { Declares::Json } else { Declares::Text };
+        let res = result("p:t", outcome, declares);
         let failure = res.failure.map_or_else(|| "ok".to_owned(), |it| it.to_string());
         let data = res.data.map(|it| it.to_string());
         expect.assert_eq(&format!("{failure}: {:?} {data:?}", res.output));
     }
 
     fn output(text: &str, data: Option<serde_json::Value>) -> Result<Output, RpcError> {
-        Ok(Output { text: text.to_owned(), data })
+        Ok(Output { text: text.to_owned(), data, content: None })
+    }
+
+    #[test]
+    fn content_counts_where_it_is_declared() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let reply = |declares, data| {
+            let content = Some(vec![image.clone()]);
+            let outcome = Ok(Output { text: String::new(), data, content });
+            let ToolResult { output, data, blocks, .. } = result("p:t", outcome, declares);
+            format!("{output:?} {} {}", json!(data), json!(blocks))
+        };
+        expect![[r#""[image, image/png, 3 bytes]" {"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]} []"#]].assert_eq(&reply(Declares::Blocks, None));
+        expect![[r#""[image, image/png, 3 bytes]" {"n":1} [{"type":"image","data":"AAAA","mimeType":"image/png"}]"#]].assert_eq(&reply(Declares::Blocks, Some(json!({"n": 1}))));
+        expect![[r#""plugin tool \"p:t\": \"result\" has no \"output\", and the tool declares no \"content\"" null []"#]].assert_eq(&reply(Declares::Text, None));
+        let text = result("p:t", output("[1]", None), Declares::Blocks);
+        assert_eq!((&*text.output, text.data), ("[1]", None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use flyto_tools::{Execution, Failure, ToolError, ToolErrorKind, ToolResult};
 use super::{lines::LONGEST_LINE_BYTES, tail::Tail};
 use crate::{
     environment::Unresolved,
-    result,
+    result::{self, Declares},
     rpc::{
         frame::{self, Output, RpcError},
         reply,
@@ -129,7 +129,7 @@ pub(crate) struct Called {
 
 impl Called {
     /// The result of the tool `name`.
-    /// `prints_json` says that the tool has an output schema.
+    /// `declares` is what the tool says of its results.
     ///
     /// # Errors
     ///
@@ -138,11 +138,11 @@ impl Called {
     pub(crate) fn into_result(
         self,
         name: &str,
-        prints_json: bool,
+        declares: Declares,
     ) -> Result<ToolResult, ToolError> {
         let Self { answer, execution, wall, since } = self;
         let mut res = match answer {
-            Answer::Reply(outcome) => reply::result(name, outcome, prints_json),
+            Answer::Reply(outcome) => reply::result(name, outcome, declares),
             Answer::Malformed(why) => reply::bad(name, &why),
             Answer::TooLong { bytes } => reply::bad(
                 name,

@@ -51,6 +51,7 @@ fn tool() -> impl Strategy<Value = Value> {
         "timeout_secs",
         "grace_seconds",
         "stream",
+        "content",
         "ready",
         "limits",
         "sha256",

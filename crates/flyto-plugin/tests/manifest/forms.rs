@@ -169,6 +169,27 @@ fn what_a_value_of_another_type_was_meant_to_be() {
         "#]],
     );
     check_tool(
+        r#""command": "date", "content": "MCP""#,
+        expect![[r#"
+        5:31: error[F0024]: "content" must be "mcp", found the string "MCP"
+            at /tools/0/content
+            help: did you mean "mcp"?
+            "MCP" -> "mcp"
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
+        r#""command": "date", "content": "mcp", "output_schema": {"type": "object"}"#,
+        expect![[r#"
+            5:38: error[F0026]: "content" and "output_schema" exclude each other
+                at /tools/0/output_schema
+                because a program prints blocks, or JSON by its schema
+                help: remove one of them
+                5:20: "content" is here
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
         r#""command": "date", "env": ["A=1", "B=\"2\"=3"], "stream": "off""#,
         expect![[r#"
         5:27: error[F0023]: "env" must be an object of strings, found an array

@@ -60,6 +60,7 @@ fn the_smallest_and_the_largest() {
                     output_schema: Some(
                         Schema({"type":"object"}),
                     ),
+                    blocks: false,
                     invocation: Argv {
                         command: "./run.sh",
                         args: [
@@ -177,6 +178,7 @@ fn defaults() {
             description: "d",
             input_schema: Schema({"type":"object","properties":{},"additionalProperties":true}),
             output_schema: None,
+            blocks: false,
             invocation: Argv {
                 command: "ls",
                 args: [],

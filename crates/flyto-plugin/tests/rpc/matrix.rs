@@ -75,6 +75,35 @@ async fn outputs_and_data() {
 }
 
 #[tokio::test]
+async fn content() {
+    let content = r#"{"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}"#;
+    let reply = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{content}}}"#);
+    let mut declared = def();
+    declared.blocks = true;
+    let mut lines = shown(&Host::answering(&reply).call(declared.clone(), "{}").await);
+    let failing = Host::answering(&reply);
+    failing.write("bin/tool", "#!/bin/sh\ncat \"$PLUGIN_ROOT/reply\"; exit 3");
+    lines += &shown(&failing.call(declared.clone(), "{}").await);
+    let text = reply.replace(content, r#"{"output":"[1]"}"#);
+    lines += &shown(&Host::answering(text).call(declared, "{}").await);
+    lines += &answered(&reply).await;
+    lines += &answered(reply.replace("[{", "{").replace("}]", "}")).await;
+    // A log has such a word, too.
+    lines += &answered(reply.replace(r#""jsonrpc":"2.0","#, "")).await;
+    check(
+        &lines,
+        &expect![[r#"
+        ok: "[audio, audio/wav, 3 bytes]" data {"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}
+        exit code 3: "exit code 3\nstdout: [audio, audio/wav, 3 bytes]\nstderr: " data {"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}
+        ok: "[1]"
+        output breaks the schema: "plugin tool \"p:t\": \"result\" has no \"output\", and the tool declares no \"content\""
+        output breaks the schema: "plugin tool \"p:t\": \"content\" must be an array, found an object\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":{\"type\":\"audio\",\"data\":\"AAAA\",\"mimeType\":\"audio/wav\"}}}\nstderr: "
+        output breaks the schema: "plugin tool \"p:t\": no JSON-RPC response on stdout\nstdout: {\"id\":1,\"result\":{\"content\":[{\"type\":\"audio\",\"data\":\"AAAA\",\"mimeType\":\"audio/wav\"}]}}\nstderr: "
+    "#]],
+    );
+}
+
+#[tokio::test]
 async fn errors() {
     let error = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
     let mut lines = String::new();

@@ -3,6 +3,7 @@
 mod approvals; // what the user of a client is asked
 mod background; // calls that go on after their requests
 pub(crate) mod client; // a client that speaks both eras
+mod content; // images, audio and resources
 mod core; //   framing, the two eras, the end of a connection
 mod discovery; // two tools in place of all
 mod http; //   clients over HTTP

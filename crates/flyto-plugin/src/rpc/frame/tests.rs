@@ -41,13 +41,13 @@ fn answers() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"result":{"output":"a\nb"}}"#,
         expect![[
-            r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "a\nb", data: None }) })"#
+            r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "a\nb", data: None, content: None }) })"#
         ]],
     );
     check(
         r#" {"jsonrpc": "2.0", "id": "7", "result": {"output": "", "data": {"n": [1]}, "more": 1}, "error": null} "#,
         expect![[
-            r#"Some(Response { id: Number(7), outcome: Ok(Output { text: "", data: Some(Object {"n": Array [Number(1)]}) }) })"#
+            r#"Some(Response { id: Number(7), outcome: Ok(Output { text: "", data: Some(Object {"n": Array [Number(1)]}), content: None }) })"#
         ]],
     );
     check(
@@ -66,13 +66,13 @@ fn answers() {
     check(
         r#"{"id":null,"result":{"output":"a"}}"#,
         expect![[
-            r#"Some(Response { id: Missing, outcome: Ok(Output { text: "a", data: None }) })"#
+            r#"Some(Response { id: Missing, outcome: Ok(Output { text: "a", data: None, content: None }) })"#
         ]],
     );
     check(
         r#"{"jsonrpc":"2.0","id":"abc","result":{"output":"lone \udcff half"}}"#,
         expect![[
-            r#"Some(Response { id: Other, outcome: Ok(Output { text: "lone ��� half", data: None }) })"#
+            r#"Some(Response { id: Other, outcome: Ok(Output { text: "lone ��� half", data: None, content: None }) })"#
         ]],
     );
 }
@@ -81,7 +81,7 @@ fn answers() {
 fn bytes_that_are_no_text_cost_themselves_only() {
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"caf\xe9\"}}\r\n";
     expect![[
-        r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "caf�", data: None }) })"#
+        r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "caf�", data: None, content: None }) })"#
     ]]
     .assert_eq(&format!("{:?}", parse(line)));
 }
@@ -242,7 +242,7 @@ proptest! {
             line = ascii(&line);
         }
         let data = Some(data).filter(|it| has_data && !it.is_null());
-        let outcome = Ok(Output { text: output, data });
+        let outcome = Ok(Output { text: output, data, content: None });
         prop_assert_eq!(parse(line.as_bytes()), Some(Message::Response { id: Id::Number(id), outcome }));
     }
 
@@ -339,7 +339,7 @@ proptest! {
             return Ok(());
         };
         match message {
-            Some(Message::Response { id, outcome: Ok(Output { text, data }) }) => {
+            Some(Message::Response { id, outcome: Ok(Output { text, data, .. }) }) => {
                 prop_assert_eq!(written["result"]["output"].as_str(), Some(&*text));
                 prop_assert_eq!(data.as_ref().unwrap_or(&Value::Null), &written["result"]["data"]);
                 prop_assert!(written["error"].is_null() && written["method"].is_null());

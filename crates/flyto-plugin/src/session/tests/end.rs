@@ -16,6 +16,7 @@ use super::{
     GUARD, HANGING, Host, PRELUDE, Request, cancelled_by_progress, gone, in_words, is_alive,
     listening, request,
 };
+use crate::result::Declares;
 
 const DYING: &str = r#"
 for method, id, tool, args in requests():
@@ -154,7 +155,7 @@ async fn a_program_that_is_not_there_is_an_error_of_each_call() {
     let host = Host::of(Spec::new("/no/such/program"), GUARD);
     for n in 1..=3 {
         let called = host.call(&CallContext::new(), "t", "{}").await;
-        let err = called.into_result("p:t", false).expect_err("there is none");
+        let err = called.into_result("p:t", Declares::Text).expect_err("there is none");
         assert_eq!(err.kind(), ToolErrorKind::ProgramMissing);
         assert_eq!(err.to_string(), r#"plugin tool "p:t" exec failed"#);
         assert!(err.chain().contains("/no/such/program"), "{}", err.chain());
@@ -227,7 +228,7 @@ for id in held: reply(id, "after all")
     assert_eq!(in_words(called).output, "after all");
 
     let called = host.call(&CallContext::new(), "t", "{}").await;
-    let err = called.into_result("p:t", false).expect_err("closed");
+    let err = called.into_result("p:t", Declares::Text).expect_err("closed");
     assert_eq!(err.kind(), ToolErrorKind::Cancelled);
     assert_eq!(err.to_string(), r#"plugin tool "p:t": the sessions of plugins are closed"#);
     host.sessions.close().await;
@@ -371,7 +372,8 @@ async fn an_abort_gives_no_process_a_grace() {
     host.sessions.abort().await;
     assert!(!is_alive(&pid));
     assert!(!host.dir.path().join("ended").exists(), "it was killed before its input ended");
-    let refused = host.call(&CallContext::new(), "pid", "{}").await.into_result("p:t", false);
+    let refused =
+        host.call(&CallContext::new(), "pid", "{}").await.into_result("p:t", Declares::Text);
     refused.expect_err("it is not started again");
     assert_eq!(host.starts(), 1);
 }

@@ -20,6 +20,7 @@ use super::{
     Request, Session, Sessions,
     answer::{Called, NoProcess},
 };
+use crate::result::Declares;
 
 /// A backstop for broken code; no test compares times.
 const GUARD: Duration = Duration::from_secs(60);
@@ -130,7 +131,7 @@ fn request(tool: &str, args: &str) -> Request {
 }
 
 fn in_words(called: Called) -> ToolResult {
-    called.into_result("p:t", false).expect("it was tried")
+    called.into_result("p:t", Declares::Text).expect("it was tried")
 }
 
 /// A context whose token is cancelled by the first word of progress.
