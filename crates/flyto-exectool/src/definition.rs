@@ -49,6 +49,7 @@ pub struct ExecToolDef {
     timeout: Duration,
     grace: Duration,
     is_ready: bool,
+    prints_blocks: bool,
     file: Option<String>,
 }
 
@@ -126,6 +127,7 @@ impl ExecToolDef {
             timeout: DEFAULT_TIMEOUT,
             grace: Duration::ZERO,
             is_ready: false,
+            prints_blocks: false,
             file: None,
         }
     }
@@ -186,6 +188,14 @@ impl ExecToolDef {
         self
     }
 
+    /// Says that the program prints a list of blocks of the Model Context Protocol, such as text and images:
+    /// `{"content": […]}`. See [`Content`](flyto_tools::Content). By default no output is taken for one.
+    #[must_use]
+    pub fn with_blocks(mut self) -> Self {
+        self.prints_blocks = true;
+        self
+    }
+
     /// Says which file the definition is from, for people. Nothing is read from it.
     #[must_use]
     pub fn with_file(mut self, name: impl Into<String>) -> Self {
@@ -239,6 +249,12 @@ impl ExecToolDef {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_ready
+    }
+
+    /// Whether the program prints a list of blocks.
+    #[must_use]
+    pub fn prints_blocks(&self) -> bool {
+        self.prints_blocks
     }
 
     /// The file it is from, as shown to people; `None` for a definition that a host made.

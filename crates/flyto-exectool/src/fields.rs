@@ -73,6 +73,7 @@ pub(crate) fn read<'v>(at: At<'v>, checks: &mut Checks<'_>, findings: &mut Findi
     let timeout = read_timeout(&mut reader);
     let grace = reader.optional_u64("grace_seconds");
     let ready = reader.optional_bool("ready");
+    let blocks = reader.optional_one_of("content", &[("mcp", true)]);
     reader.finish();
 
     let def = || {
@@ -86,6 +87,9 @@ pub(crate) fn read<'v>(at: At<'v>, checks: &mut Checks<'_>, findings: &mut Findi
         }
         if ready? == Some(true) {
             def = def.with_ready();
+        }
+        if blocks? == Some(true) {
+            def = def.with_blocks();
         }
         Ok(def)
     };

@@ -59,6 +59,9 @@ struct Definition {
     /// Seconds between asking the program to end and killing it, at the time limit. Default: 0,
     /// which kills at once.
     grace_seconds: Option<u64>,
+    /// `mcp`: the program prints `{"content": […]}`, a list of blocks of the Model Context Protocol such as text and images.
+    #[schemars(with = "Option<String>", extend("enum" = ["mcp", null]))]
+    content: (),
     /// The program does nothing but load before it reads its input, so that a host may start it before a call. Each
     /// process serves one call.
     ready: Option<bool>,

@@ -13,7 +13,9 @@ use flyto_execenv::{
     Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, ExecErrorKind, Output,
     Ready, Spec, SpillDir, Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, spilled, tool_error, tool_error_kind};
+use flyto_program::{
+    MAX_CONTENT_BYTES, Ran, Streaming, Text, chain, spilled, tool_error, tool_error_kind,
+};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
     PermissionClass, Preview, Problem, ProblemKind, Tool, ToolError, ToolResult,
@@ -70,6 +72,8 @@ impl HostContext {
 /// | --- | --- |
 /// | the program printed something | what it printed, whatever its exit code |
 /// | it exited with 0 and printed nothing | nothing |
+/// | it declares `"content": "mcp"` and printed `{"content": […]}` | its texts, and a line such as `[image, image/png, 3 bytes]` for each other block; the blocks are the data |
+/// | it declares that and printed something else | what it printed, and a line `[stdout is no list of blocks: …]` |
 /// | it failed and printed on stderr only | `exit code 3` and a line `[stderr] …` |
 /// | it failed and printed nothing | `exit code 3 (no output)` |
 /// | a signal ended it | `exit code -1 (killed by signal 9, SIGKILL)` in place of `exit code 3` |
@@ -160,12 +164,20 @@ impl ExecTool {
         let spec = self.spec.clone().stdin(stdin);
         match spill_dir {
             Some(dir) => {
-                let capture =
-                    || Output::Captured(spilled(Capture::default(), dir, self.def.name()));
-                spec.stdout(capture()).stderr(capture())
+                let spill = |it| Output::Captured(spilled(it, dir, self.def.name()));
+                spec.stdout(spill(self.stdout())).stderr(spill(Capture::default()))
             }
-            None => spec,
+            None => spec.stdout(Output::Captured(self.stdout())),
         }
+    }
+
+    /// How much of stdout is kept.
+    fn stdout(&self) -> Capture {
+        let mut res = Capture::default();
+        if self.def.prints_blocks() {
+            res.limit_bytes = res.limit_bytes.max(MAX_CONTENT_BYTES);
+        }
+        res
     }
 
     /// The result of a call by the table above.
@@ -192,24 +204,37 @@ impl ExecTool {
                 let limit = limit.name();
                 let mut text = format!("error: exec_tool {name:?} reached its limit of {limit}");
                 let stdout = ran.failed_stdout();
-                if !stdout.text.is_empty() {
+                // Half of an image is of no use.
+                if !stdout.text.is_empty() && !self.def.prints_blocks() {
                     text.push('\n');
                     text.push_str(&stdout.text);
                 }
                 with_omitted(ToolResult::failed(failure, text), stdout.omitted)
             }
             (_, Some(failure)) if stdout.text.is_empty() => failed_without_stdout(ran, failure),
-            (_, failure) => {
-                let stdout = if failure.is_some() { ran.failed_stdout() } else { stdout };
-                let mut res = ToolResult::text(stdout.text);
-                (res.failure, res.raw) = (failure, stdout.raw);
-                with_omitted(res, stdout.omitted)
-            }
+            (_, failure) => self.printed(ran, stdout, failure),
         };
         let mut execution = ran.execution();
         execution.stdout = kept;
         res.execution = Some(execution);
         res
+    }
+
+    /// What the program printed, whether it failed or not.
+    fn printed(&self, ran: &Ran, stdout: Text, failure: Option<Failure>) -> ToolResult {
+        let stdout = match self.def.prints_blocks().then(|| ran.content()) {
+            Some(Ok(content)) => {
+                let mut res = ToolResult::content(content);
+                res.failure = failure;
+                return res;
+            }
+            Some(Err(text)) if failure.is_none() => text,
+            _ if failure.is_some() => ran.failed_stdout(),
+            _ => stdout,
+        };
+        let mut res = ToolResult::text(stdout.text);
+        (res.failure, res.raw) = (failure, stdout.raw);
+        with_omitted(res, stdout.omitted)
     }
 
     /// A program that did not run to an end that was seen.
@@ -302,7 +327,12 @@ impl Tool for ExecTool {
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
         let spec = self.spec(&input, self.spill_dir.as_ref());
-        let ran = flyto_program::run(&self.env, spec, ctx, Streaming::Quiet).await;
+        let streaming = match self.def.prints_blocks() {
+            // base64 is nothing to look at.
+            true => Streaming::Messages { progress: |_| None, shows_stderr: false },
+            false => Streaming::Quiet,
+        };
+        let ran = flyto_program::run(&self.env, spec, ctx, streaming).await;
         match ran {
             Ok(ran) => Ok(self.result(&ran)),
             // The operator asked for what the backend cannot do, which is nothing for a model to mend.

@@ -307,7 +307,7 @@ fn keys_and_types() {
         expect![[r#"
             t.json:1:50: warning[F0021]: unknown key "env" (the file was read as one object)
               at: /env
-              help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds", "ready"
+              help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds", "ready", "content"
         "#]],
     );
     check(

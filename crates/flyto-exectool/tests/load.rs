@@ -191,7 +191,7 @@ fn one_bad_definition_refuses_the_file_and_every_fault_is_told() {
               at: /2/timeout_seconds
             t.json:4:80: warning[F0021]: unknown key "tags" (item [2] of the file read as an array)
               at: /2/tags
-              help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds", "ready"
+              help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds", "ready", "content"
         "#]],
     );
 }

@@ -73,6 +73,38 @@ fn stdout_alone_is_the_text() {
 }
 
 #[test]
+fn a_tool_that_prints_blocks() {
+    let check = |stdout: &str, ends, expect: Expect| {
+        let res = run(def().with_blocks(), ExecEnv::new(Player::new(play(stdout, "err", ends))));
+        let data = res.data.as_ref().map_or_else(String::new, |it| format!(" {it}"));
+        expect.assert_eq(&format!("{}{data}", shown(&res)));
+    };
+    let image = r#"{"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}"#;
+    check(
+        image,
+        Ends::Well,
+        expect![[
+            r#"ok: "[image, image/png, 3 bytes]" {"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#
+        ]],
+    );
+    check(
+        image,
+        Ends::With(Exit::Code(3)),
+        expect![[
+            r#"exit code 3: "[image, image/png, 3 bytes]" {"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#
+        ]],
+    );
+    check(
+        "12\n",
+        Ends::Well,
+        expect![[
+            r#"ok: "12\n[stdout is no list of blocks: expected an object with \"content\"]""#
+        ]],
+    );
+    check("", Ends::With(Exit::Code(3)), expect![[r#"exit code 3: "exit code 3\n[stderr] err""#]]);
+}
+
+#[test]
 fn without_stdout_a_failure_says_how_it_ended() {
     check(
         play("", "no such record\n", Ends::With(Exit::Code(4))),

@@ -100,6 +100,17 @@ fn the_schema_as_it_is_shipped() {
                   "minimum": 0,
                   "description": "Seconds between asking the program to end and killing it, at the time limit. Default: 0,\nwhich kills at once."
                 },
+                "content": {
+                  "type": [
+                    "string",
+                    "null"
+                  ],
+                  "description": "`mcp`: the program prints `{\"content\": […]}`, a list of blocks of the Model Context Protocol such as text and images.",
+                  "enum": [
+                    "mcp",
+                    null
+                  ]
+                },
                 "ready": {
                   "type": [
                     "boolean",
