@@ -415,6 +415,16 @@ pub(super) fn fixed<'a>(word: &'a Word, place: &str) -> Res<&'a str> {
     word.fixed().ok_or_else(why)
 }
 
+/// Refuses a word that may become several, where those behind the first would have another meaning.
+pub(super) fn one_word(word: &Word) -> Res<()> {
+    match word.is_split {
+        true => {
+            Err(at(word, "may become several words: put it in double quotes, and `$@` is not one"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// A fault of a word.
 ///
 /// The word is told as it was written, up to 60 bytes.

@@ -17,7 +17,7 @@ use super::{
     TemplateFault,
     lint::{
         Input, Seen, assignment, at, base_name, file_of_code, fixed, is_assignment, is_device,
-        program, refuse,
+        one_word, program, refuse,
     },
     parse::{self, UNKNOWN, Word},
 };
@@ -430,11 +430,10 @@ fn interpreted(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> 
 /// Refuses the name of a file that perl opens by `<>`, which `-n` and `-p` use: a name that ends with `|` is a command then
 /// (perlop, "I/O Operators").
 fn opens_no_value(args: &[Word]) -> Res<()> {
+    // Behind these letters stands their own value.
+    const VALUED: [char; 12] = ['e', 'E', 'I', 'M', 'm', 'F', 'D', 'V', 'x', 'i', 'C', '-'];
     let opens = |it: &Word| {
-        let flags = it.text.strip_prefix('-').unwrap_or_default();
-        // Behind these letters stands their own value.
-        let flags =
-            flags.split(['e', 'E', 'I', 'M', 'm', 'F', 'D', 'V', 'x', 'i', 'C', '-']).next();
+        let flags = it.text.strip_prefix('-').and_then(|it| it.split(VALUED).next());
         let code = it.text.replace("<<>>", "");
         flags.is_some_and(|it| it.contains(['n', 'p']))
             || code.contains("<>")
@@ -456,16 +455,6 @@ fn opens_no_value(args: &[Word]) -> Res<()> {
 fn not_an_option(word: &Word) -> Res<()> {
     match word.text.starts_with(UNKNOWN) && word.values.is_empty() {
         true => Err(at(word, "may be an option with code: write `--` in front of it")),
-        false => Ok(()),
-    }
-}
-
-/// Refuses a word that may become several, where those behind the first would have another meaning.
-fn one_word(word: &Word) -> Res<()> {
-    match word.is_split {
-        true => {
-            Err(at(word, "may become several words: put it in double quotes, and `$@` is not one"))
-        }
         false => Ok(()),
     }
 }
