@@ -98,10 +98,31 @@ impl<'v> ObjectReader<'v, '_> {
         last
     }
 
+    /// Whether every key of the object was asked for, so that none is unknown. `false` is no answer: a key that is
+    /// [allowed](Self::allow) counts as one that was not, and so does one beyond the first 64.
+    ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+    /// # let source = Source::new("tool.json", r#"{"name": "list"}"#);
+    /// # let value = json::parse(&source)?;
+    /// # let mut findings = Findings::new();
+    /// # let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// assert!(!reader.knows_all());
+    /// let name = reader.required_string("name");
+    /// assert!(reader.knows_all());
+    /// # reader.finish();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn knows_all(&self) -> bool {
+        self.asked.count_ones() as usize == self.members.len()
+    }
+
     /// The keys that may be unknown: of the first 64 members those that were not asked for, and all others.
     fn not_asked(&self) -> impl Iterator<Item = &'v Spanned<Cow<'v, str>>> {
         let was_asked = |at: u32| self.asked & 1_u64.checked_shl(at).unwrap_or_default() != 0;
-        let rest = (0..).zip(self.members).filter(move |(at, _)| !was_asked(*at));
+        let members = if self.knows_all() { &[] } else { self.members };
+        let rest = (0..).zip(members).filter(move |(at, _)| !was_asked(*at));
         rest.map(|(_, member)| &member.key)
     }
 

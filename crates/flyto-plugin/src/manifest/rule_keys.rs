@@ -51,6 +51,9 @@ pub(super) fn refuse(
     reader: &mut ObjectReader<'_, '_>,
     standing: Standing,
 ) -> Result<(), Reported> {
+    if reader.knows_all() {
+        return Ok(());
+    }
     let root = reader.at("");
     let mut found = reader.unknown_like(&NAMES, MOST_REFUSED);
     // A reader gives the place of the object for a key that is not there.
