@@ -293,7 +293,8 @@ fn arguments(
             Kind::Option(names, has_value) => {
                 let any = |of| names.iter().any(|it| lists(of, it));
                 let last = |of| names.last().is_some_and(|it| lists(of, it));
-                let whole = word.fixed(text);
+                // A list with whole words begins with one.
+                let whole = word.fixed(text).filter(|_| code.starts_with('-'));
                 let is_code =
                     any(code) || whole.is_some_and(|it| each(code).any(|one| one == it.as_bytes()));
                 if is_code {

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::{
     checker::Checker,
     fault::Fault,
@@ -28,19 +30,25 @@ const MOST_EXPECTED: usize = 32;
 /// The longest name of a placeholder, in bytes with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Characters that mean something in a word, in single and in double quotes, one bit each.
-const WORD: u128 = bits(b" \t\n&;|<>()\\'\"`$*?[{~");
-const SINGLE: u128 = bits(b"'{");
-const DOUBLE: u128 = bits(b"\"\\`${");
+/// Which bytes are those of some ASCII characters.
+type Bytes = [bool; 256];
+
+/// Characters that mean something in a word, in single and in double quotes.
+static WORD: Bytes = bytes(b" \t\n&;|<>()\\'\"`$*?[{~");
+static SINGLE: Bytes = bytes(b"'{");
+static DOUBLE: Bytes = bytes(b"\"\\`${");
 
 /// Characters that stand in no name of a placeholder.
-const NO_NAME: u128 = bits(b"{}'\"\\`$\n");
+static NO_NAME: Bytes = bytes(b"{}'\"\\`$\n");
 
-const fn bits(chars: &[u8]) -> u128 {
-    match chars {
-        [first, rest @ ..] => 1 << *first | bits(rest),
-        [] => 0,
+const fn bytes(chars: &[u8]) -> Bytes {
+    let mut res = [false; 256];
+    let mut at = 0;
+    while at < chars.len() {
+        res[chars[at] as usize] = true;
+        at += 1;
     }
+    res
 }
 
 /// Parses a text, checks it, and marks its words. `is_declared` tells the names of parameters: what
@@ -57,14 +65,14 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         is_declared,
         checker: Checker::new(text),
         parsed: Parsed::default(),
-        numbers: Vec::new(),
+        numbers: SmallVec::new(),
         newline: false,
         depth: 0,
         literal: 0,
         plain: None,
     };
     let words = parser.commands(None)?;
-    let Parser { mut parsed, checker, numbers, .. } = parser;
+    let Parser { mut parsed, checker, mut numbers, .. } = parser;
     if let Some(fault) = checker.beside_value.filter(|_| !parsed.placeholders.is_empty()) {
         return Err(fault);
     }
@@ -79,8 +87,8 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         return Err(refused::OUR_NAME.at(at..at + VARIABLE.len(), VARIABLE));
     }
     parsed.words = words;
-    parsed.params = vec![String::new(); numbers.len()];
-    numbers.iter().for_each(|&(name, number)| name.clone_into(&mut parsed.params[number]));
+    numbers.sort_unstable_by_key(|it| it.1);
+    parsed.params = numbers.iter().map(|it| it.0.to_owned()).collect();
     Ok(parsed)
 }
 
@@ -92,7 +100,7 @@ struct Parser<'a> {
     checker: Checker<'a>,
     parsed: Parsed,
     /// The names of the placeholders, sorted, and their numbers in the order of the text.
-    numbers: Vec<(&'a str, usize)>,
+    numbers: SmallVec<[(&'a str, usize); 4]>,
     /// A newline came behind a word, which counts only when something follows.
     newline: bool,
     /// How many `$(` are open.
@@ -111,6 +119,11 @@ impl<'a> Parser<'a> {
 
     fn peek(&self) -> Option<char> {
         self.rest().chars().next()
+    }
+
+    /// The first byte of what is not read yet. One that is not ASCII is a part of a word.
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.pos).copied()
     }
 
     fn starts(&self, text: &str) -> bool {
@@ -134,19 +147,19 @@ impl<'a> Parser<'a> {
         let (mut first, mut redirection) = (0, None);
         // Each `(` that is open, and the end of the last `&`.
         let (mut groups, mut background_end) = (Vec::new(), None);
-        while let Some(c) = self.peek() {
+        while let Some(c) = self.byte() {
             let at = self.pos;
             match c {
-                ' ' | '\t' => self.pos += 1,
-                '\\' if self.starts("\\\n") => self.continuation()?,
-                '#' => self.comment()?,
-                '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => {
+                b' ' | b'\t' => self.pos += 1,
+                b'\\' if self.starts("\\\n") => self.continuation()?,
+                b'#' => self.comment()?,
+                b'\n' | b'&' | b';' | b'|' | b'<' | b'>' | b'(' | b')' => {
                     self.refuse_operator()?;
                     if let Some(pending) = redirection.take() {
                         return Err(refused::NO_TARGET.at(pending, ""));
                     }
-                    self.parsed.needs_shell |= c != '\n';
-                    if let '<' | '>' = c {
+                    self.parsed.needs_shell |= c != b'\n';
+                    if let b'<' | b'>' = c {
                         if background_end == Some(at) {
                             return Err(refused::BOTH_STREAMS.at(at - 1..at + 1, ""));
                         }
@@ -157,7 +170,7 @@ impl<'a> Parser<'a> {
                         continue;
                     }
                     match c {
-                        '(' => {
+                        b'(' => {
                             let is_function =
                                 self.rest()[1..].trim_start_matches([' ', '\t']).starts_with(')');
                             if !is_function && words.last().is_some_and(|it| it.span.end == at) {
@@ -165,13 +178,13 @@ impl<'a> Parser<'a> {
                             }
                             groups.push(at);
                         }
-                        ')' if groups.pop().is_some() => {}
-                        ')' if opened.is_some() => break,
-                        ')' => return Err(refused::UNOPENED.at(at..at + 1, "")),
+                        b')' if groups.pop().is_some() => {}
+                        b')' if opened.is_some() => break,
+                        b')' => return Err(refused::UNOPENED.at(at..at + 1, "")),
                         _ => {}
                     }
-                    self.newline |= c == '\n' && (self.depth > 0 || !words.is_empty());
-                    background_end = (c == '&').then_some(at + 1);
+                    self.newline |= c == b'\n' && (self.depth > 0 || !words.is_empty());
+                    background_end = (c == b'&').then_some(at + 1);
                     rules::command(&mut self.checker, &mut words[first..])?;
                     first = words.len();
                     self.pos += 1;
@@ -247,27 +260,28 @@ impl<'a> Parser<'a> {
         self.literal = start;
         // Where braces open, and whether a comma or two dots follow.
         let (mut opening, mut parted) = (None, false);
-        while let Some(c) = self.peek() {
+        while let Some(c) = self.byte() {
             match c {
-                ' ' | '\t' | '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => break,
-                '\\' => self.escape(Quote::None)?,
-                '\'' => self.quoted(&mut word, Quote::Single)?,
-                '"' => self.quoted(&mut word, Quote::Double)?,
-                '`' => return Err(self.backtick()),
-                '$' => self.dollar(&mut word, Quote::None)?,
-                '{' if self.value(&mut word, Quote::None) => {}
-                '*' | '?' | '[' | '{' | '~' => {
+                b' ' | b'\t' | b'\n' | b'&' | b';' | b'|' | b'<' | b'>' | b'(' | b')' => break,
+                b'\\' => self.escape(Quote::None)?,
+                b'\'' => self.quoted(&mut word, Quote::Single)?,
+                b'"' => self.quoted(&mut word, Quote::Double)?,
+                b'`' => return Err(self.backtick()),
+                b'$' => self.dollar(&mut word, Quote::None)?,
+                b'{' if self.value(&mut word, Quote::None) => {}
+                b'*' | b'?' | b'[' | b'{' | b'~' => {
                     let begins = self.pos == start || self.text[..self.pos].ends_with(['=', ':']);
-                    self.parsed.needs_shell |= c != '~' || begins;
-                    opening = opening.or((c == '{').then_some(self.pos));
+                    self.parsed.needs_shell |= c != b'~' || begins;
+                    opening = opening.or((c == b'{').then_some(self.pos));
                     self.take(1);
                 }
                 _ => {
                     let at = self.pos;
-                    let text = self.run(WORD);
-                    for (index, c) in text.char_indices().filter(|_| opening.is_some()) {
+                    let text = self.run(&WORD);
+                    let Some(open) = opening else { continue };
+                    for (index, c) in text.char_indices() {
                         parted |= c == ',' || text[index..].starts_with("..");
-                        if let ('}', true, Some(open)) = (c, parted, opening) {
+                        if c == '}' && parted {
                             let span = open..at + index + 1;
                             self.checker.refuse_beside_value(|| refused::BRACES.at(span, ""));
                         }
@@ -291,9 +305,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes what is before the next one of these characters.
-    fn run(&mut self, stops: u128) -> &'a str {
-        let is_stop = |it: &u8| it.is_ascii() && stops >> it & 1 != 0;
-        self.take(self.rest().bytes().take_while(|it| !is_stop(it)).count())
+    fn run(&mut self, stops: &Bytes) -> &'a str {
+        let rest = self.rest().as_bytes();
+        let end = rest.iter().position(|it| stops[usize::from(*it)]);
+        self.take(end.unwrap_or(rest.len()))
     }
 
     /// Makes a part of the literal text up to `end`, where there is any, be it an empty pair of
@@ -351,7 +366,7 @@ impl<'a> Parser<'a> {
     /// Text in quotes. In single ones, a placeholder is the only thing with a meaning.
     fn quoted(&mut self, word: &mut Word, quote: Quote) -> Result<(), Box<Fault>> {
         let is_single = quote == Quote::Single;
-        let (end, stops) = if is_single { ("'", SINGLE) } else { ("\"", DOUBLE) };
+        let (end, stops) = if is_single { ("'", &SINGLE) } else { ("\"", &DOUBLE) };
         self.plain();
         let opening = self.skip(1);
         while !self.starts(end) {
@@ -519,8 +534,7 @@ impl<'a> Parser<'a> {
         if plain < MAX_NAME_BYTES && inside[plain..].starts_with("}}") && is_name_start(name) {
             return Some(Found { name, span: at..at + plain + 4, spaced: false });
         }
-        let is_end = |it: &u8| it.is_ascii() && NO_NAME >> it & 1 != 0;
-        let close = inside.bytes().take(MAX_NAME_BYTES).position(|it| is_end(&it))?;
+        let close = inside.bytes().take(MAX_NAME_BYTES).position(|it| NO_NAME[usize::from(it)])?;
         if !inside[close..].starts_with("}}") {
             return None;
         }

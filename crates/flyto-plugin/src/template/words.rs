@@ -21,7 +21,7 @@ pub(super) struct Parsed {
     /// The names of the placeholders, each once.
     pub(super) params: Vec<String>,
     /// Each occurrence, in the order of the text.
-    pub(super) placeholders: Vec<Placeholder>,
+    pub(super) placeholders: SmallVec<[Placeholder; 4]>,
     /// Something in it is done by a shell only.
     pub(super) needs_shell: bool,
 }
