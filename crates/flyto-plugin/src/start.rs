@@ -106,7 +106,7 @@ impl Start<'_> {
             ToolForm::Argv => self.dir.to_owned(),
             ToolForm::Template | ToolForm::Binary => files::absolute(&self.ctx.session_dir),
         };
-        start_dir(&base, self.def.work_dir.as_deref())
+        start_dir(&base, self.def.work_dir.as_deref()).into_owned()
     }
 
     /// `program` with its digest where one is declared, these variables, where it starts, and its

@@ -2,11 +2,7 @@
 //!
 //! Tools, `binary` and grants share these readers. None of them knows which section it reads.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{borrow::Cow, fmt, path::Path, time::Duration};
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, json::Node, quoted};
 use flyto_execenv::{Limits, Sha256};
@@ -23,8 +19,12 @@ use crate::{codes, place::moved};
 ///
 /// `work_dir` is taken from `dir`; an absolute one stands for itself. Nothing is resolved or
 /// checked.
-pub(crate) fn start_dir(dir: &Path, work_dir: Option<&Path>) -> PathBuf {
-    work_dir.map_or_else(|| dir.to_owned(), |it| dir.join(it))
+pub(crate) fn start_dir<'a>(dir: &'a Path, work_dir: Option<&'a Path>) -> Cow<'a, Path> {
+    match work_dir {
+        None => dir.into(),
+        Some(work_dir) if work_dir.is_absolute() => work_dir.into(),
+        Some(work_dir) => dir.join(work_dir).into(),
+    }
 }
 
 /// A text that says something. A blank one counts as left out, with a warning.

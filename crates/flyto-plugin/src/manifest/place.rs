@@ -45,7 +45,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What lies at the paths that were looked at last, the latest first: the tools of a plugin often share
+/// What lies at the paths that were looked at last, the newest first: the tools of a plugin often share
 /// one program, and those of many plugins a directory.
 #[derive(Default)]
 pub(crate) struct Seen {
@@ -77,13 +77,12 @@ impl Seen {
     /// as it is written.
     pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
         let mut seen = self.paths.borrow_mut();
-        match seen.iter().position(|it| it.0.as_os_str() == path.as_os_str()) {
-            Some(at) => seen[..=at].rotate_right(1),
-            None => {
-                seen.truncate(Self::MOST - 1);
-                seen.insert(0, (path.to_owned(), fs::metadata(path).ok()));
-            }
+        if let Some((_, known)) = seen.iter().find(|it| it.0.as_os_str() == path.as_os_str()) {
+            return known.clone();
         }
-        seen[0].1.clone()
+        let res = fs::metadata(path).ok();
+        seen.truncate(Self::MOST - 1);
+        seen.insert(0, (path.to_owned(), res.clone()));
+        res
     }
 }

@@ -5,6 +5,7 @@
 //! one.
 
 use std::{
+    borrow::Cow,
     ffi::OsStr,
     fs::{self, Metadata},
     io::Read as _,
@@ -24,7 +25,7 @@ use crate::{codes, files, options::Depth};
 /// starts, any other is a name for the `PATH`.
 pub(super) struct Looks<'a> {
     /// The directory in which it starts; `None` where that could not be read.
-    pub(super) start_dir: Option<PathBuf>,
+    pub(super) start_dir: Option<Cow<'a, Path>>,
     /// The declared variables, among which may be a `PATH`.
     /// `None` where they could not be read; then the `PATH` is not known.
     pub(super) env: Option<&'a Declared>,
@@ -115,7 +116,7 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
     if place.options.depth != Depth::Full || command.contains('/') {
         return None;
     }
-    let looks = Looks { start_dir: Some(place.dir.to_owned()), env: Some(&Declared::new()), place };
+    let looks = Looks { start_dir: Some(place.dir.into()), env: Some(&Declared::new()), place };
     if looks.found_in_path(command) == Some(false) {
         let what = format!("the program {} is not in the PATH", quoted(command));
         let help = "install it, or write the path of the program; a program of the plugin is \

@@ -135,7 +135,7 @@ pub(super) fn read(
             Invocation::Template(template) => {
                 let known = |it: &&str| !it.contains('/') || it.starts_with('/');
                 let program = template.program().filter(known).map(str::to_owned);
-                (Some(place.dir.to_owned()), env.as_ref().ok(), program)
+                (Some(place.dir.into()), env.as_ref().ok(), program)
             }
             Invocation::Rpc { .. } => return Ok(digest),
         };
