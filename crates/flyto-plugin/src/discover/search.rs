@@ -7,7 +7,9 @@
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fs, io,
+    fs,
+    hint::black_box,
+    io,
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
@@ -204,27 +206,45 @@ impl Search<'_> {
 /// Results come in the order of the candidates; `None` is a directory without a manifest. A
 /// panic in a thread goes on in this one.
 fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
-    let read = |part: &[Candidate]| {
+    let read = |part: &[Candidate], before_some: fn()| {
         let seen = Seen::default();
-        part.iter().map(|it| it.read(asked, &seen)).collect::<Vec<_>>()
+        let mut res = Vec::with_capacity(part.len());
+        for some in part.chunks(SOME) {
+            before_some();
+            res.extend(some.iter().map(|it| it.read(asked, &seen)));
+        }
+        res
     };
     let n_threads = match candidates.len() {
         ..MANY => 1,
         _ => thread::available_parallelism().map_or(1, |it| it.get().min(MOST_THREADS)),
     };
     if n_threads == 1 {
-        return read(candidates);
+        return read(candidates, || {});
     }
     let mut parts = candidates.chunks(candidates.len().div_ceil(n_threads));
     let first = parts.next().unwrap_or_default();
     thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
-        let mut res = read(first);
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part, make_room))).collect();
+        let mut res = read(first, || {});
         for other in others {
             res.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
         res
     })
+}
+
+/// So many manifests are read between two calls of [`make_room`]: with ten tools each, what is kept of them fills most of it.
+const SOME: usize = 4;
+
+/// Makes the heap of this thread larger in one step, by a piece that is given back at once and stays at its end.
+///
+/// The GNU C library makes the heap of any thread but the first larger by a few pages at a time, each time with a system call
+/// during which no thread of the process gets a page (mprotect(2)): 1,800 calls for 500 plugins of ten tools, and a twentieth
+/// of that with the piece. It keeps up to 128 KiB at the end of a heap (mallopt(3), `M_TRIM_THRESHOLD`).
+fn make_room() {
+    // Without a use, the compiler would leave it out.
+    drop(black_box(Vec::<u8>::with_capacity(96 << 10)));
 }
 
 impl Candidate {
