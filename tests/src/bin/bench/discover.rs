@@ -22,21 +22,32 @@ use crate::{
     worker::Variant,
 };
 
-/// What a discovery may cost beside a program that lists, opens and reads the same files.
-const DISCOVERY: Reach = Reach::AtMost(2.0);
+/// What a discovery may cost beside a program that lists, opens and reads the same files: one of plugins of a tool each,
+/// and of plugins of ten.
+fn reach(n_tools: usize) -> Reach {
+    Reach::AtMost(if n_tools < 10 { 2.0 } else { 4.0 })
+}
 
 pub(crate) fn run(options: &Options) -> Result {
     let programs = Programs::build(options)?;
     machine::print(&programs)?;
     let cpus = Cpus::current()?;
-    let place = if options.unpinned { cpus.unpin()? } else { cpus.pin()? };
-    let rounds = options.rounds.unwrap_or(15);
+    println!(
+        "- the baseline has one thread; `discover` and `reload` have one for each CPU that they may use, at most 8"
+    );
+    if !options.unpinned {
+        let place = cpus.pin()?;
+        measure(options, &programs, &place)?;
+    }
+    // A start of a user's program may use them all.
+    let place = cpus.unpin()?;
+    measure(options, &programs, &place)
+}
 
-    let variants = [
-        (Variant::Baseline, Reach::None),
-        (Variant::Discovery, DISCOVERY),
-        (Variant::Reload, Reach::None),
-    ];
+/// One table: every number of plugins with every number of tools, at one place.
+fn measure(options: &Options, programs: &Programs, place: &str) -> Result {
+    let rounds = options.rounds.unwrap_or(15);
+    let variants = [Variant::Baseline, Variant::Discovery, Variant::Reload];
     let mut table =
         Table::new(["variant", "plugins", "tools", "best p50 ms", "p50, ratio", "reach", "met"]);
     for &n_plugins in &options.plugins {
@@ -55,19 +66,20 @@ pub(crate) fn run(options: &Options) -> Result {
                 in_flight: 1,
                 ..Job::default()
             };
-            let entries = variants.map(|(variant, _)| Entry { variant, job: job.clone() });
-            let samples = rounds::run(&programs, &entries, rounds)?;
+            let entries = variants.map(|variant| Entry { variant, job: job.clone() });
+            let samples = rounds::run(programs, &entries, rounds)?;
             let p50s: Vec<Vec<f64>> = samples.iter().map(|it| it.all(P50_US)).collect();
-            for ((variant, reach), p50) in variants.into_iter().zip(&p50s) {
+            for (variant, p50) in variants.into_iter().zip(&p50s) {
                 let figure = Quartiles::of_ratios(p50, &p50s[0]);
+                let (name, reach) = match (variant, &programs.baseline) {
+                    (Variant::Baseline, Some(_)) => ("C readdir, open, read", Reach::None),
+                    (Variant::Baseline, None) => ("Rust read_dir, open, read", Reach::None),
+                    (Variant::Discovery, _) => (variant.name(), reach(n_tools)),
+                    _ => (variant.name(), Reach::None),
+                };
                 let [reach, met] = reach.cells(figure);
                 table.row([
-                    match (variant, &programs.baseline) {
-                        (Variant::Baseline, Some(_)) => "C readdir, open, read",
-                        (Variant::Baseline, None) => "Rust read_dir, open, read",
-                        _ => variant.name(),
-                    }
-                    .to_owned(),
+                    name.to_owned(),
                     n_plugins.to_string(),
                     n_tools.to_string(),
                     format!("{:.2}", least(p50) / 1e3),
@@ -78,7 +90,9 @@ pub(crate) fn run(options: &Options) -> Result {
             }
         }
     }
-    println!("\nWarm, {place}; {rounds} rounds; ratios to the first row:\n\n{table}");
+    println!(
+        "\nWarm, {place}; {rounds} rounds; ratios to the first row, a program of one thread:\n\n{table}"
+    );
     Ok(())
 }
 
