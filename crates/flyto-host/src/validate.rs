@@ -148,8 +148,8 @@ impl Validator<'_> {
             Some(Kind::Config) => {
                 self.res.checked.push((name, "configuration"));
                 let dir = path.parent().unwrap_or(path);
-                let places = &self.surroundings.places;
-                read_config_file(&source, dir, places, &mut self.res.findings);
+                let (places, options) = (&self.surroundings.places, self.options());
+                read_config_file(&source, dir, places, &options, &mut self.res.findings);
             }
             None => {
                 let at = At::root(&source, &root);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Findings, KnownNames, Location, ObjectReader, Source, json, quoted};
-use flyto_plugin::{PluginConfig, ServerDef, ambient_home_of, expand_home};
+use flyto_plugin::{LoadOptions, PluginConfig, ServerDef, ambient_home_of, expand_home};
 
 use super::audit::{self, AuditConfig};
 use super::evolve::{self, EvolveConfig};
@@ -159,14 +159,15 @@ pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
 }
 
 /// Reads a file; `None` where it cannot be used at all. Relative paths in it start from its
-/// directory.
+/// directory. `options` say how closely its servers are looked at.
 pub(crate) fn read_config_file(
     source: &Source,
     dir: &Path,
     places: &Places,
+    options: &LoadOptions,
     findings: &mut Findings,
 ) -> Option<FileConfig> {
-    Some(read_project_file(source, dir, places, findings)).filter(|it| !it.unread.any)
+    Some(read_file(source, dir, places, options, findings)).filter(|it| !it.unread.any)
 }
 
 /// Reads what can be read of a file that only narrows.
@@ -176,14 +177,30 @@ pub(crate) fn read_project_file(
     places: &Places,
     findings: &mut Findings,
 ) -> FileConfig {
+    read_file(source, dir, places, &LoadOptions::new(), findings)
+}
+
+fn read_file(
+    source: &Source,
+    dir: &Path,
+    places: &Places,
+    options: &LoadOptions,
+    findings: &mut Findings,
+) -> FileConfig {
     let Ok(root) = findings.take(json::parse(source)) else { return FileConfig::unreadable() };
-    let mut res = read_root(At::root(source, &root), dir, places, findings);
+    let mut res = read_root(At::root(source, &root), dir, places, options, findings);
     res.text = Some((source.clone(), root.into_owned()));
     res
 }
 
 /// Reads on after a mistake, so that a file that narrows still narrows with what can be read.
-fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -> FileConfig {
+fn read_root(
+    at: At<'_>,
+    dir: &Path,
+    places: &Places,
+    options: &LoadOptions,
+    findings: &mut Findings,
+) -> FileConfig {
     let Ok(mut reader) = ObjectReader::new(at, findings) else { return FileConfig::unreadable() };
     let mut res = FileConfig::default();
     // Editors look for it; the host does not.
@@ -228,7 +245,7 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
         res.set.insert("exec_tools");
     }
     if let Ok(Some(section)) = reader.optional_object(servers::KEY) {
-        res.servers = servers::read(section, dir, reader.findings());
+        res.servers = servers::read(section, dir, options, reader.findings());
         res.set.insert(servers::KEY);
     }
     if reader.is_present(TRUSTED_DIRS) {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Severity, Source, files, json};
-use flyto_plugin::DEFAULT_PLUGIN_DIRS;
+use flyto_plugin::{DEFAULT_PLUGIN_DIRS, LoadOptions};
 
 use super::{
     Config, Listed, Origin, audit, evolve,
@@ -184,7 +184,7 @@ pub(crate) fn is_there(path: &Path) -> bool {
 fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Option<FileConfig> {
     let source = findings.take(files::open(path)).ok()?;
     let dir = path.parent().unwrap_or(path);
-    read_config_file(&source, dir, &surroundings.places, findings)
+    read_config_file(&source, dir, &surroundings.places, &LoadOptions::new(), findings)
 }
 
 /// Sets everything that `file` sets.

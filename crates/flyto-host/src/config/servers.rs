@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{At, Findings, Severity};
-use flyto_plugin::{LoadOptions, ServerDef, read_servers};
+use flyto_plugin::{LoadOptions, ServerDef, codes::SERVER_UNSET, read_servers};
 
 /// A server that a configuration declares.
 ///
@@ -33,13 +33,23 @@ pub struct ConfigServer {
 /// The key of the section.
 pub(super) const KEY: &str = "mcpServers";
 
-/// Reads the section. A server that cannot be used costs itself, with a warning: the other tools work as before.
-pub(super) fn read(at: At<'_>, dir: &Path, findings: &mut Findings) -> Vec<ServerDef> {
+/// Reads the section, as closely as `options` say. A server that cannot be used costs itself, with a warning: the other tools
+/// work as before. So does one whose variables are not set, which stays.
+pub(super) fn read(
+    at: At<'_>,
+    dir: &Path,
+    options: &LoadOptions,
+    findings: &mut Findings,
+) -> Vec<ServerDef> {
     let mut found = Findings::new();
-    let servers = read_servers(at, dir, &LoadOptions::new(), &mut found);
+    let servers = read_servers(at, dir, options, &mut found);
     for mut finding in found.into_vec() {
         if finding.severity == Severity::Error {
             finding.severity = Severity::Warning;
+            if finding.code == SERVER_UNSET {
+                findings.push(finding);
+                continue;
+            }
             let reason = finding.reason.take().map(|it| format!("{it}; ")).unwrap_or_default();
             finding.reason = Some(format!("{reason}the server is left out"));
         }
