@@ -50,8 +50,7 @@ impl ToolBuilder {
             Err(refusal) => {
                 // Not the text, which may hold a secret. A plain hash would let a reader of the log try out short ones.
                 let stage = refusal.stage();
-                let tool = self.redacted_text(&name_in(&text)).await.unwrap_or_default();
-                let tool = (!tool.is_empty()).then_some(tool);
+                let tool = Some(name_in(&text)).filter(|it| !it.is_empty());
                 let rules: BTreeSet<String> = match refusal {
                     Refusal::Secret { findings } => {
                         findings.iter().map(|it| it.found.rule.clone()).collect()
@@ -140,23 +139,20 @@ impl ToolBuilder {
             let decision = ask(&**approver, &review)
                 .await
                 .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
+            let by = self.redacted_text(&decision.by);
             match decision.answer {
                 Answer::Once => {
                     self.settle(&proposal).await?;
                     let mut definition = checked.definition;
                     definition.version = review.to;
-                    self.record(
-                        "once",
-                        json!({"tool": definition.name, "sha256": hash, "by": decision.by}),
-                    )
-                    .await;
+                    self.record("once", json!({"tool": definition.name, "sha256": hash, "by": by}))
+                        .await;
                     let name = definition.name.clone();
                     self.register_once(definition, checked.tools)?;
                     return Ok(Applied::Once { name });
                 }
                 Answer::Save => {
-                    let approval =
-                        Approval::now(decision.by, hash).with_tools(checked.tools.clone());
+                    let approval = Approval::now(by, hash).with_tools(checked.tools.clone());
                     return self.save(&proposal, checked, &review, approval).await;
                 }
                 Answer::Edit(text) => {
@@ -165,9 +161,8 @@ impl ToolBuilder {
                 }
                 Answer::Deny { reason } => {
                     self.settle(&proposal).await?;
-                    let kept = self.redacted_text(&reason).await.unwrap_or_default();
-                    let mut body =
-                        json!({"tool": name, "sha256": told, "by": decision.by, "reason": &kept});
+                    let kept = self.redacted_text(&reason);
+                    let mut body = json!({"tool": name, "sha256": told, "by": by, "reason": &kept});
                     if let Some(id) = &proposal.waits_as {
                         body["id"] = json!(id);
                     }

@@ -297,13 +297,17 @@ impl ToolBuilder {
         self.record_with(event, move |_| body).await;
     }
 
-    /// The same, of what the store tells.
+    /// The same, of what the store tells. Every event of the pipeline comes through here, and loses what looks like a secret.
     pub(super) async fn record_with(
         &self,
         event: &'static str,
         body: impl FnOnce(&Store) -> Value + Send + 'static,
     ) {
-        let record = move |store: &Store| Ok(store.log()?.event("", event, &body(store))?);
+        let (guard, host) = (self.inner.guard.clone(), Arc::clone(&self.inner.host));
+        let record = move |store: &Store| {
+            let body = guard.redacted_record(&host.env, body(store));
+            Ok(store.log()?.event("", event, &body)?)
+        };
         drop(self.blocking(record).await);
     }
 }

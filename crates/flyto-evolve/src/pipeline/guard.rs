@@ -13,6 +13,9 @@ use crate::{SecretFinding, Store, StoreError, ToolDefinition};
 /// The key of a composite under which parts are joined.
 const CONCAT: &str = "$concat";
 
+/// What stands in the place of a text that cannot be looked through.
+const NOT_SHOWN: &str = "[not shown: it could not be looked through for secrets]";
+
 /// Which guard looks.
 #[derive(Debug, Clone)]
 pub(super) enum Guard {
@@ -34,8 +37,23 @@ impl Guard {
         Ok(match self {
             Self::Off => None,
             Self::Own(guard) => Some(Arc::clone(guard)),
-            Self::Default(rules) => Some(Arc::new(default_guard(rules, store, env)?)),
+            Self::Default(rules) => {
+                let guard = default_guard(rules, env).fingerprint_key(&store.fingerprint_key()?);
+                Some(Arc::new(guard.build()))
+            }
         })
+    }
+
+    /// What the store keeps, such as a record of the log, without what looks like a secret in one of its texts. It needs no key, so that
+    /// a store without a usable one has its events as well.
+    ///
+    /// Digests and identifiers, of which a record has many, stay.
+    pub(super) fn redacted_record(&self, env: &Environment, body: Value) -> Value {
+        match self {
+            Self::Off => body,
+            Self::Own(guard) => redacted_texts(&**guard, body),
+            Self::Default(rules) => redacted_texts(&default_guard(rules, env).build(), body),
+        }
     }
 
     /// The text without what looks like a secret; nothing of a text that cannot be looked through.
@@ -48,8 +66,27 @@ impl Guard {
         let Some(guard) = self.get(store, env)? else { return Ok(text.to_owned()) };
         Ok(match guard.scan("output", text.as_bytes()) {
             Ok(found) => redact(text, &found),
-            Err(_) => "[not shown: it could not be looked through for secrets]".to_owned(),
+            Err(_) => NOT_SHOWN.to_owned(),
         })
+    }
+}
+
+/// The value with marks in the place of secrets, in each text and each name of a member.
+fn redacted_texts(guard: &dyn SecretGuard, value: Value) -> Value {
+    let text = |text: String| match guard.scan("event", text.as_bytes()) {
+        Ok(mut found) => {
+            found.retain(|it| it.tier >= Tier::Ask);
+            redact(&text, &found)
+        }
+        Err(_) => NOT_SHOWN.to_owned(),
+    };
+    match value {
+        Value::String(it) => text(it).into(),
+        Value::Array(items) => items.into_iter().map(|it| redacted_texts(guard, it)).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(key, it)| (text(key), redacted_texts(guard, it))).collect()
+        }
+        other => other,
     }
 }
 
@@ -175,20 +212,14 @@ fn unscanned(n_bytes: usize) -> Refusal {
 }
 
 /// The guard of `flyto-security` with the values of variables whose names look secret, so that a
-/// pasted live key is found in any form, and these rules, which were read before. Fingerprints are under the key of the
-/// store.
-fn default_guard(
-    rules: &[Arc<str>],
-    store: &Store,
-    env: &Environment,
-) -> Result<DefaultGuard, StoreError> {
+/// pasted live key is found in any form, and these rules, which were read before.
+fn default_guard(rules: &[Arc<str>], env: &Environment) -> flyto_security::Builder {
     let variables =
         env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
     let guard = DefaultGuard::builder().env_values(variables);
-    let guard = rules.iter().fold(guard, |guard, text| {
+    rules.iter().fold(guard, |guard, text| {
         guard.gitleaks_toml(text).expect("`Builder::secret_rules` took them")
-    });
-    Ok(guard.fingerprint_key(&store.fingerprint_key()?).build())
+    })
 }
 
 #[cfg(test)]

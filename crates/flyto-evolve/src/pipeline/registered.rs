@@ -324,7 +324,7 @@ impl ToolBuilder {
     /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`]; [`Refusal::Steps`] where tools would call each
     /// other then, or be too deep.
     pub async fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Settled, Refusal> {
-        let (name, by) = (name.to_owned(), by.to_owned());
+        let (name, by) = (name.to_owned(), self.redacted_text(by));
         let old = {
             let name = name.clone();
             self.blocking(move |store| store.version(&name, to)).await?
@@ -370,7 +370,7 @@ impl ToolBuilder {
     ///
     /// [`Refusal::Store`].
     pub async fn archive(&self, name: &str, by: &str) -> Result<Settled, Refusal> {
-        let (owned, by) = (name.to_owned(), by.to_owned());
+        let (owned, by) = (name.to_owned(), self.redacted_text(by));
         let settled = self.blocking(move |store| store.archive(&owned, &by)).await?;
         self.exchange(name, settled.version.number, None)?;
         Ok(settled)
@@ -382,7 +382,7 @@ impl ToolBuilder {
     ///
     /// As [`roll_back`](Self::roll_back).
     pub async fn restore(&self, name: &str, by: &str) -> Result<Settled, Refusal> {
-        let (name, by) = (name.to_owned(), by.to_owned());
+        let (name, by) = (name.to_owned(), self.redacted_text(by));
         let last = {
             let name = name.clone();
             self.blocking(move |store| {

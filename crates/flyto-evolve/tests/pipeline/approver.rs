@@ -16,6 +16,8 @@ pub(crate) enum Next {
 pub(crate) struct Scripted {
     next: Mutex<VecDeque<Next>>,
     pub(crate) seen: Mutex<Vec<Review>>,
+    /// By which name it answers; "ada" where there is none.
+    name: Mutex<Option<String>>,
 }
 
 impl Scripted {
@@ -25,6 +27,11 @@ impl Scripted {
 
     pub(crate) fn answers(&self, answer: Answer) {
         self.then(Next::Answer(answer));
+    }
+
+    /// Answers by this name from now on.
+    pub(crate) fn is_named(&self, name: &str) {
+        *self.name.lock().unwrap() = Some(name.to_owned());
     }
 
     /// Takes back what it would do next.
@@ -46,9 +53,10 @@ impl Approver for Scripted {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
         self.seen.lock().unwrap().push(review.clone());
         let next = self.next.lock().unwrap().pop_front();
+        let by = self.name.lock().unwrap().clone().unwrap_or_else(|| "ada".to_owned());
         match next {
-            None => Ok(Decision::new(Answer::Save, "ada")),
-            Some(Next::Answer(answer)) => Ok(Decision::new(answer, "ada")),
+            None => Ok(Decision::new(Answer::Save, by)),
+            Some(Next::Answer(answer)) => Ok(Decision::new(answer, by)),
             Some(Next::Fail) => Err(ApproverError::new("the terminal is gone")),
             Some(Next::Panic) => panic!("a fault of the approver"),
         }

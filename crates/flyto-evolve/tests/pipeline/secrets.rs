@@ -182,3 +182,26 @@ async fn the_log_has_no_plain_hash_of_a_text_with_a_secret() {
         assert_eq!((key.permissions().mode() & 0o777, key.len()), (0o600, 32));
     }
 }
+
+#[tokio::test]
+async fn no_event_has_a_secret_in_any_of_its_texts() {
+    let token = token();
+    let bench = Bench::new();
+    let proposal = |name: &str, by: &str| Proposal::of(&def(name, &format!("date +{name}\n")), by);
+    let refusal = bench.builder.apply(proposal("fetch", &token)).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Secret { .. }), "{refusal}");
+    let (_, builder) = bench.again();
+    let refusal = builder.apply(Proposal::new("{}", &token)).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Invalid { .. }), "{refusal}");
+    // What a person is named reaches versions as well.
+    bench.approver.is_named(&token);
+    let saved = bench.builder.apply(proposal("now", "session-1")).await.unwrap();
+    let Applied::Saved(version) = saved else { panic!("{saved:?}") };
+    assert!(version.approval.unwrap().by.starts_with("[redacted"));
+    bench.builder.archive("now", &token).await.unwrap();
+    bench.builder.restore("now", &token).await.unwrap();
+    bench.builder.roll_back("now", 1, &token).await.unwrap();
+    assert!(!bench.holds(&token));
+    let log = std::fs::read_to_string(bench.store().dir().join("events/audit.jsonl")).unwrap();
+    assert_eq!(log.matches("\"by\":\"[redacted: github-token").count(), 2, "{log}");
+}
