@@ -17,6 +17,7 @@ use flyto_evolve::{
 };
 use flyto_execenv::Environment;
 use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
+use flyto_security::{DefaultGuard, SecretGuard as _, Tier};
 use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
@@ -308,9 +309,17 @@ pub(crate) fn name_of(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(name, _)| name)
 }
 
-/// The person at the terminal, as records name it.
+/// The person at the terminal, as records name it. They are kept, so a name that looks like a secret is none.
 pub(crate) fn person(env: &Environment) -> String {
+    let variables =
+        env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
+    let guard = DefaultGuard::builder().env_values(variables).build();
+    let is_secret = |name: &str| match guard.scan("the name of the person", name.as_bytes()) {
+        Ok(found) => found.iter().any(|it| it.tier >= Tier::Ask),
+        Err(_) => true,
+    };
     let named = ["USER", "LOGNAME"].iter().find_map(|it| env.get(it)?.to_str());
+    let named = named.filter(|it| !is_secret(it));
     let uid = || format!("uid {}", rustix::process::geteuid().as_raw());
     named.filter(|it| !it.is_empty()).map_or_else(uid, ToOwned::to_owned)
 }

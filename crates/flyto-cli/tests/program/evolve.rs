@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::place::{Flyto, Place, Ran};
 
 /// A token in the format of GitHub's, which opens nothing.
-const TOKEN: &str = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
+pub(crate) const TOKEN: &str = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
 
 /// The definition of a tool with a script, for a file.
 pub(crate) fn definition(name: &str, script: &str) -> String {

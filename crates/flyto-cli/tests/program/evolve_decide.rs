@@ -1,6 +1,6 @@
 //! What waits for a person, and tools that wait for one.
 
-use crate::evolve::definition;
+use crate::evolve::{TOKEN, definition};
 use crate::place::Place;
 
 #[test]
@@ -216,5 +216,23 @@ fn counts_and_pins_that_are_no_files_are_told() {
         let list = place.evolve(&["list"]);
         let what = format!("tools/{file} cannot be used: it is no regular file; no tool decays");
         assert_eq!(list.stderr().matches(&what).count(), 1, "{}", list.shown());
+    }
+}
+
+#[test]
+fn what_is_kept_of_an_acknowledgement_holds_no_secret() {
+    let place = Place::new();
+    let print = "b".repeat(64);
+    for (rule, code) in [(TOKEN, 5), ("two words", 2), ("", 2)] {
+        let ran = place.evolve(&["acknowledge", &print, "--rule", rule, "--reason", "an example"]);
+        assert_eq!(ran.code, Some(code), "{}", ran.shown());
+    }
+    // Nor is one taken for the name of a person.
+    let words = ["evolve", "acknowledge", &print, "--rule", "r", "--reason", "an example"];
+    let ran = place.evolving(&words).env("USER", TOKEN).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    for file in ["acks.json", "events/audit.jsonl"] {
+        let kept = std::fs::read_to_string(place.path().join("tools").join(file)).unwrap();
+        assert!(kept.contains("an example") && !kept.contains(TOKEN), "{kept}");
     }
 }

@@ -3,7 +3,7 @@
 use flyto_evolve::{Replay, Settled, Status, StoreError};
 use serde::Serialize;
 
-use super::decide::{changed, check_reason, working};
+use super::decide::{changed, check_text, working};
 use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
 use crate::evolve::{failed, person, refused};
@@ -11,6 +11,9 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
+
+/// The longest name of a rule that is kept, in bytes. Those of this program have at most 30.
+const MAX_RULE_BYTES: usize = 64;
 
 #[derive(Serialize)]
 struct RolledBack<'a> {
@@ -178,7 +181,13 @@ pub(super) fn acknowledge(args: &Acknowledge, session: &Session) -> Result<Exit,
         Stop::usage(format!("{fingerprint:?} is no fingerprint: {}", chain(&err)))
             .with_help("the refusal of the proposal names it")
     })?;
-    check_reason(reason, session)?;
+    let is_of_name = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+    if rule.is_empty() || rule.len() > MAX_RULE_BYTES || !rule.chars().all(is_of_name) {
+        let what = "the rule is no name of one: at most 64 letters, digits, `-`, `_` and `.`";
+        return Err(Stop::usage(what).with_help("the refusal of the proposal names it"));
+    }
+    check_text("the rule", rule, session)?;
+    check_text("the reason", reason, session)?;
     let (store, by) = (session.evolve_store()?, person(session.env()));
     store.acknowledge(parsed, rule, &by, reason).map_err(failed)?;
     let screen = session.screen;

@@ -270,7 +270,7 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let waiting = Waiting::find(&store, &args.name)?;
     if let Some(reason) = &args.reason {
-        check_reason(reason, session)?;
+        check_text("the reason", reason, session)?;
     }
     let id = waiting.id();
     let text = match &waiting {
@@ -303,14 +303,14 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
     Ok(Exit::Ok)
 }
 
-/// Refuses a reason with a secret in it: it is kept in the log of events.
-pub(super) fn check_reason(reason: &str, session: &Session) -> Result<(), Stop> {
+/// Refuses a text with a secret in it, such as a reason: it is kept in the log of events. `place` names it.
+pub(super) fn check_text(place: &str, text: &str, session: &Session) -> Result<(), Stop> {
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded)?.builder;
-    match working()?.block_on(builder.check_text("the reason", reason)) {
+    match working()?.block_on(builder.check_text(place, text)) {
         Err(Refusal::Secret { findings }) => {
             let found: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            let what = format!("the reason has what looks like a secret: {}", found.join("; "));
+            let what = format!("{place} has what looks like a secret: {}", found.join("; "));
             Err(Stop::new(Why::Refused, tame(&what)).with_help("write it without the secret"))
         }
         other => other.map_err(refused),
