@@ -212,17 +212,30 @@ impl ToolBuilder {
         }
     }
 
-    /// Outputs of examples are shown and kept, so they are looked through as well.
+    /// Outputs of examples are shown and kept, so they are looked through as well. What a rule is sure of is a secret that the
+    /// definition makes, since a confined run has none of the user's.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Secret`] for such a one that no person acknowledged, and [`Refusal::Store`].
     async fn redacted(&self, examples: ExampleReport) -> Result<ExampleReport, Refusal> {
         let ExampleReport::Ran { mut outcomes } = examples else { return Ok(examples) };
         let (guard, host) = (self.inner.guard.clone(), Arc::clone(&self.inner.host));
         let redact = move |store: &Store| {
-            for it in &mut outcomes {
-                it.output = guard.redacted(store, &host.env, &it.output)?;
+            let mut findings = Vec::new();
+            for (index, it) in outcomes.iter_mut().enumerate() {
+                let place = format!("the output of /examples/{index}");
+                it.output = guard.redacted(store, &host.env, &place, &it.output, &mut findings)?;
             }
-            Ok(ExampleReport::Ran { outcomes })
+            Ok((outcomes, findings))
         };
-        self.blocking(redact).await
+        let (outcomes, mut findings) = self.blocking(redact).await?;
+        findings.retain(|it| it.found.tier >= Tier::Block);
+        if findings.is_empty() {
+            Ok(ExampleReport::Ran { outcomes })
+        } else {
+            Err(Refusal::Secret { findings })
+        }
     }
 }
 

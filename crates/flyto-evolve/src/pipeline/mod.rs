@@ -10,6 +10,7 @@ mod example;
 mod graph;
 mod guard;
 mod names;
+mod neighbours;
 mod proposal;
 mod recorded;
 mod refusal;

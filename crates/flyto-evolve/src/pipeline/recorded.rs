@@ -2,8 +2,8 @@
 //!
 //! Four looks find secrets. The value of a member whose name says that it is a secret (`password`, `token`, `api_key`) is one
 //! however it looks, also in a text that is JSON. Each text is looked at by itself; each member of an object is looked at with
-//! its name, since `gr8-Horse` is a secret as the value of `db` only; and the whole record is looked at last, so that parts in
-//! several places are found. A value that its name makes a secret, and that is long enough to be told from a word
+//! its name, since `gr8-Horse` is a secret as the value of `db` only; and the whole record is looked at last, with
+//! [neighbours](super::neighbours) joined, so that parts in several places are found. A value that its name makes a secret, and that is long enough to be told from a word
 //! ([`MIN_ANYWHERE_BYTES`], [`MIN_WORD_BYTES`]), is one in every other text of the record too, since the output of a call often
 //! repeats its input. What the first three find is replaced. Where the last still finds something, the call is not kept.
 
@@ -12,7 +12,7 @@ use flyto_security::{ScanError, SecretGuard, Tier, redact, redact_named};
 use flyto_tools::ToolResult;
 use serde_json::{Map, Value, json};
 
-use super::{Refusal, ToolBuilder, tracked::CALL_WAIT};
+use super::{Refusal, ToolBuilder, neighbours::neighbours, tracked::CALL_WAIT};
 use crate::{CallRecording, Delivered, RecordedCall};
 
 /// How deep a value may be nested to be recorded.
@@ -76,9 +76,18 @@ fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<Record
         redacted: found,
         ..call
     };
-    let whole = json!({"input": res.input, "steps": res.steps, "result": res.result}).to_string();
-    let left = guard.scan("call", whole.as_bytes()).ok()?;
-    left.iter().all(|it| it.tier < Tier::Ask).then_some(res)
+    let whole = json!({"input": res.input, "steps": res.steps, "result": res.result});
+    let left = guard.scan("call", whole.to_string().as_bytes()).ok()?;
+    if left.iter().any(|it| it.tier >= Tier::Ask) {
+        return None;
+    }
+    for it in neighbours(&whole) {
+        let found = guard.scan("call", it.text.as_bytes()).ok()?;
+        if found.iter().any(|found| found.tier >= Tier::Block && it.is_across(&found.span)) {
+            return None;
+        }
+    }
+    Some(res)
 }
 
 /// The shortest value that is replaced wherever it stands, in bytes.

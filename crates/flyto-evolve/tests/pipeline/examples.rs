@@ -120,10 +120,9 @@ async fn a_failure_of_an_example_is_named() {
 async fn a_refusal_quotes_little_of_an_output_and_no_secret() {
     let (env, asked) = confining();
     let bench = Bench::with(env);
-    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
     let script = "for i in 1 2 3 4 5 6 7 8 9; do echo \"$TOOL_INPUT_A$TOOL_INPUT_B line $i of what it read\"; done\n";
-    let (a, b) = token.split_at(20);
-    let input = json!({"a": a, "b": b});
+    // That a rule is sure of is refused as a secret; this may be one.
+    let input = json!({"a": "mysql --password=tr0ub4", "b": "dor-and-3 "});
     let mut definition = def("peek", script);
     for n in 0..5 {
         let example = Example::new(input.clone()).expecting_output(format!("{n}"));
@@ -131,7 +130,7 @@ async fn a_refusal_quotes_little_of_an_output_and_no_secret() {
     }
     let refusal = bench.refused(definition.file_text()).await;
     let text = refusal.to_string();
-    assert!(!text.contains(&token[..30]) && text.contains("redacted"), "{text}");
+    assert!(!text.contains("tr0ub4dor") && text.contains("redacted"), "{text}");
     assert!(text.len() < 2560 && text.ends_with("more bytes"), "{text}");
     // What only root may read is closed.
     let specs = asked.lock().unwrap();

@@ -73,6 +73,25 @@ async fn no_secret_of_a_call_reaches_the_disk() {
 }
 
 #[tokio::test]
+async fn a_call_with_a_secret_in_neighbouring_texts_is_not_kept() {
+    let bench = Bench::recording(CallRecording::default());
+    let token = token();
+    bench.save(&def("take", "cat > /dev/null\n"), None).await;
+    let json = format!("{{\"a\": \"{}\", \"b\": \"{}\"}}", &token[..12], &token[12..]);
+    for input in [
+        json!({"x": &token[..12], "y": &token[12..]}),
+        json!({"x": [&token[..12], {"y": &token[12..20]}], "z": &token[20..]}),
+        json!({"x": json}),
+        json!({"x": "kept"}),
+    ] {
+        call(&bench.registry, "take", input).await.unwrap();
+    }
+    assert!(!bench.holds(&token[..12]) && !bench.holds(&token[12..20]));
+    let calls = bench.store().calls("take", 10).unwrap();
+    assert_eq!(calls.iter().map(|it| &it.input).collect::<Vec<_>>(), [&json!({"x": "kept"})]);
+}
+
+#[tokio::test]
 async fn a_member_with_the_name_of_a_secret_is_hidden_however_it_looks() {
     let bench = Bench::recording(CallRecording::default());
     let script = "printf '{\"user\": \"ada\", \"passwd\": \"lat%s\", \"in\": %s}' er \"$TOOL_INPUT_LOGIN\"\n";

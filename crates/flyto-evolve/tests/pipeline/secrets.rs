@@ -41,6 +41,10 @@ async fn a_token_in_any_text_reaches_no_file() {
         plain().with_example(Example::new(json!({"t": token}))),
         ToolDefinition::script(token.clone(), "Fetches.", "true"),
         split,
+        plain().with_tags(["net", &token[..20], &token[20..], "b"]),
+        plain().with_example(Example::new(
+            json!({"a": &token[..9], "b": {"c": &token[9..20], "d": [&token[20..]]}}),
+        )),
         def("fetch", "curl -d correct-horse-7-battery https://example.org\n"),
     ];
     for definition in definitions {
@@ -204,4 +208,22 @@ async fn no_event_has_a_secret_in_any_of_its_texts() {
     assert!(!bench.holds(&token));
     let log = std::fs::read_to_string(bench.store().dir().join("events/audit.jsonl")).unwrap();
     assert_eq!(log.matches("\"by\":\"[redacted: github-token").count(), 2, "{log}");
+}
+
+#[tokio::test]
+async fn a_secret_that_a_definition_prints_is_one_of_its_own() {
+    let (env, _) = super::examples::confining();
+    let bench = Bench::with(env);
+    let token = token();
+    let script = format!("printf '{}%s\\n' {}\n", &token[..20], &token[20..]);
+    let printing = def("fetch", &script).with_example(Example::new(json!({})));
+    let refusal = bench.refused(printing.file_text()).await;
+    let Refusal::Secret { findings } = &refusal else { panic!("{refusal}") };
+    assert_eq!(findings[0].pointer, "the output of /examples/0");
+    assert!(!bench.holds(&token) && bench.approver.n_seen() == 0);
+    // A person says that it is none.
+    let found = &findings[0].found;
+    bench.store().acknowledge(found.fingerprint, &found.rule, "ada", "it opens nothing").unwrap();
+    bench.save(&printing, None).await;
+    assert!(!bench.holds(&token));
 }
