@@ -139,9 +139,15 @@ fn findings_say_what_to_write_instead() {
         ]],
     );
     check(
-        json!({"execution_type": "command", "script": null, "command": "wc {{.pth}} {{.Names}}"}),
+        json!({"execution_type": "command", "script": null, "command": "wc {{.pth}} {{.pth}} {{.a.b}}"}),
         expect![[
-            r#"F0407 /command: `{{.pth}}` is no parameter, and would stay as text [did you mean `{{.path}}`?]"#
+            r#"F0407 /command: `{{.pth}}` is no parameter that the schema lists [did you mean `{{.path}}`? Else list it in "properties"; where another program is to read it, make a script of the command]"#
+        ]],
+    );
+    check(
+        json!({"execution_type": "command", "script": null, "command": "wc {{.path}} {{ .Names }}"}),
+        expect![[
+            r#"F0407 /command: `{{.Names}}` is no parameter that the schema lists [list it in "properties"; where another program is to read it, make a script of the command]"#
         ]],
     );
     check(

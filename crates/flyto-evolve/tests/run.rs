@@ -50,6 +50,17 @@ fn check(script: &str, input: Value, expect: Expect) {
 }
 
 #[test]
+fn a_schema_that_lists_no_parameter_takes_any_placeholder() {
+    let text = "echo value is {{.x}} '{{.Y}}' {{.a.b}}";
+    let any = ToolDefinition::command("t", "Tests.", text);
+    let result = run(call(any.clone(), json!({"x": "hello; id", "Y": 1})));
+    assert_eq!(result.output, "value is hello; id 1 {{.a.b}}\n");
+    let closed = any.with_input_schema(json!({"type": "object", "additionalProperties": false}));
+    let result = run(call(closed, json!({})));
+    assert_eq!(result.output, "value is {{.x}} {{.Y}} {{.a.b}}\n");
+}
+
+#[test]
 fn results_read_as_the_contract_says() {
     check(
         "echo out; echo err >&2; echo out",

@@ -12,6 +12,8 @@
 //! | parameters | that each has a variable of its own |
 //! | `/examples` | that their inputs fit the schema |
 
+use std::collections::BTreeSet;
+
 use flyto_diagnostics::{Code, closest, quoted};
 use flyto_program::MAX_ARGUMENT_BYTES;
 use flyto_tools::{SchemaChecker, compile};
@@ -23,7 +25,7 @@ use super::{
 };
 use crate::{
     codes,
-    run::{TemplateFault, VariableFault, render, variable_names},
+    run::{TemplateFault, VariableFault, render, variable_name, variable_names},
 };
 
 /// One thing that is wrong, at a place of the definition.
@@ -128,7 +130,7 @@ pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
         shebang(text, &pointer, &mut res);
     }
     if let Body::Command(text) = &def.body {
-        mistyped(def, text, &mut res);
+        unlisted(def, text, &mut res);
     }
     for (index, tag) in def.tags.iter().enumerate() {
         if tag.is_empty() || tag.len() > 64 || tag.chars().any(char::is_control) {
@@ -209,8 +211,7 @@ fn body(def: &ToolDefinition, res: &mut Vec<Fault>) {
         res.push(Fault::new(codes::TOO_LARGE, &pointer, what).help("make two tools of it"));
     }
     if let Body::Command(text) = &def.body
-        && let Err(TemplateFault { what, help, .. }) =
-            render(text, |name| def.parameters().any(|it| it == name))
+        && let Err(TemplateFault { what, help, .. }) = render(text, |name| def.is_parameter(name))
     {
         res.push(Fault::new(codes::PLACEHOLDER, &pointer, what).help(help));
     }
@@ -230,18 +231,27 @@ fn shebang(text: &str, pointer: &str, res: &mut Vec<Fault>) {
     }
 }
 
-/// A placeholder that is nearly that of a parameter would stay as text.
-fn mistyped(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
-    for part in text.split("{{").skip(1) {
-        let Some((inside, _)) = part.split_once("}}") else { continue };
-        let Some(name) = inside.trim().strip_prefix('.') else { continue };
-        if !def.parameters().any(|it| it == name)
-            && let Some(meant) = closest(name, def.parameters())
-        {
-            let what = format!("`{{{{.{name}}}}}` is no parameter, and would stay as text");
-            let help = format!("did you mean `{{{{.{meant}}}}}`?");
-            res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
-        }
+/// The names in the placeholders of a command, each once, whether or not they are parameters. `{{.State.Status}}` and the like
+/// belong to other programs.
+pub(crate) fn placeholder_names(text: &str) -> BTreeSet<&str> {
+    let insides = text.split("{{").skip(1).filter_map(|it| Some(it.split_once("}}")?.0));
+    let names = insides.filter_map(|it| it.trim_matches([' ', '\t']).strip_prefix('.'));
+    names.filter(|it| variable_name(it).is_some()).collect()
+}
+
+/// A placeholder of a name that the schema does not list would stay as text, and so would one with a mistake in it.
+///
+/// Each name is told once, with the parameter that may be meant. A command that is stored is not looked at here: it says what it
+/// said when a person approved it.
+fn unlisted(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
+    for name in placeholder_names(text).into_iter().filter(|it| !def.is_parameter(it)) {
+        let what = format!("`{{{{.{name}}}}}` is no parameter that the schema lists");
+        let list = "list it in \"properties\"; where another program is to read it, make a script of the command";
+        let help = match closest(name, def.parameters()) {
+            Some(meant) => format!("did you mean `{{{{.{meant}}}}}`? Else {list}"),
+            None => list.to_owned(),
+        };
+        res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
     }
 }
 

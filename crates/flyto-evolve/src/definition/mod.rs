@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 pub use canonical::{DefinitionHash, InvalidDefinitionHash};
 pub(crate) use canonical::{pretty, sorted};
-pub(crate) use check::Fault;
+pub(crate) use check::{Fault, placeholder_names};
 pub use name::{LookAlike, PROTECTED_NAMES, look_alike};
 pub(crate) use name::{file_name_fault, tool_name_fault};
 pub(crate) use read::parse_stored;
@@ -195,7 +195,8 @@ impl ToolDefinition {
     /// A tool that runs a command with placeholders.
     ///
     /// `{{.name}}` becomes the value of the parameter as one literal word, quoted for the place
-    /// where it stands: without quotes, in single or in double quotes, in a substitution. Where a
+    /// where it stands: without quotes, in single or in double quotes, in a substitution. A schema that lists no parameter takes
+    /// any name; one that lists some has to list this one. Where a
     /// value would be read as code, as behind `bash -c` or in arithmetic, the command is refused
     /// when it is proposed.
     ///
@@ -367,6 +368,15 @@ impl ToolDefinition {
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         let properties = self.input_schema.get("properties").and_then(Value::as_object);
         properties.into_iter().flat_map(|it| it.keys().map(String::as_str))
+    }
+
+    /// Whether `{{.name}}` in a command is the value of a parameter: the schema lists it, or lists none and takes any.
+    pub(crate) fn is_parameter(&self, name: &str) -> bool {
+        let takes_any = || {
+            self.parameters().next().is_none()
+                && self.input_schema.get("additionalProperties") != Some(&Value::Bool(false))
+        };
+        self.parameters().any(|it| it == name) || takes_any()
     }
 
     /// Whether a call with this input fails by the tool's own fault, if it fails: a person approved the input as one that

@@ -158,7 +158,7 @@ fn script_of(def: &ToolDefinition) -> Option<String> {
     match &def.body {
         Body::Script(text) => Some(text.clone()),
         Body::Command(text) => {
-            let rendered = render(text, |name| def.parameters().any(|it| it == name)).ok()?;
+            let rendered = render(text, |name| def.is_parameter(name)).ok()?;
             Some(format!("{}\n", rendered.text))
         }
         Body::Composite(_) => None,

@@ -28,6 +28,7 @@ use crate::{
     Body, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding,
     Store, StoreError, ToolDefinition, Version, codes,
     composite::{ToolHashes, changed},
+    definition::placeholder_names,
     diff, hidden_characters, parse, parse_proposal,
 };
 
@@ -263,6 +264,14 @@ fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
             return Err(Refusal::Invalid { findings: vec![finding] });
         }
         notes.push(format!("the author says why it is no duplicate: {why}"));
+    }
+    if let Body::Command(text) = &definition.body
+        && definition.parameters().next().is_none()
+    {
+        let names = placeholder_names(text).into_iter();
+        notes.extend(names.filter(|it| definition.is_parameter(it)).map(|name| {
+            format!("`{{{{.{name}}}}}` is a parameter that the schema does not list: a call without it has an empty text there")
+        }));
     }
     if !definition.name.is_ascii() {
         notes.push(format!(

@@ -35,7 +35,7 @@ pub(super) async fn check(
     host: &HostContext,
 ) -> Result<(), Refusal> {
     let text = match &def.body {
-        Body::Command(text) => match render(text, |name| def.parameters().any(|it| it == name)) {
+        Body::Command(text) => match render(text, |name| def.is_parameter(name)) {
             Ok(rendered) => rendered.text,
             Err(fault) => {
                 return Err(Refusal::Syntax { message: format!("{}; {}", fault.what, fault.help) });

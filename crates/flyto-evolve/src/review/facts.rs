@@ -60,7 +60,7 @@ impl Facts {
             ..Self::default()
         };
         if let Body::Command(text) = &def.body
-            && let Ok(rendered) = render(text, |name| def.parameters().any(|it| it == name))
+            && let Ok(rendered) = render(text, |name| def.is_parameter(name))
         {
             res.may_be_options = rendered.may_be_options;
         }

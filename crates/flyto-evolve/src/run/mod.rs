@@ -10,4 +10,4 @@ pub use environment::inherited;
 pub(crate) use template::{TemplateFault, render};
 pub use tool::{EvolvedTool, HostContext};
 pub(crate) use tool::{Gate, NotCurrent, check_current, metadata_of, refused};
-pub(crate) use variables::{VariableFault, variable_names};
+pub(crate) use variables::{VariableFault, variable_name, variable_names};

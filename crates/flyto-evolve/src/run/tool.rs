@@ -146,7 +146,7 @@ impl EvolvedTool {
         let text = match &def.body {
             Body::Script(text) => text.clone(),
             Body::Command(text) => {
-                let rendered = render(text, |name| def.parameters().any(|it| it == name));
+                let rendered = render(text, |name| def.is_parameter(name));
                 let rendered = rendered.map_err(|fault| {
                     let what = format!("{}; {}", fault.what, fault.help);
                     ToolError::new(ToolErrorKind::NotStartable, what)

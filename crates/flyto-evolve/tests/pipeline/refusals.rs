@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use flyto_evolve::{Answer, Applied, PROTECTED_NAMES, Proposal, Refusal, Stage};
+use flyto_evolve::{Answer, Applied, PROTECTED_NAMES, Proposal, Refusal, Stage, ToolDefinition};
 use flyto_tools::{NativeTool, NoInput};
 use serde_json::json;
 
-use super::{Bench, approver::Next, def, output};
+use super::{Bench, approver::Next, call, def, output};
 
 #[track_caller]
 fn check(refusal: &Refusal, expect: Expect) {
@@ -297,4 +297,22 @@ async fn a_session_has_a_limit() {
     );
     assert_eq!(registry.snapshot().len(), 2);
     assert!(!output(&registry, "whoami").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_parameter_that_no_schema_lists_is_told() {
+    let bench = Bench::new();
+    let open = ToolDefinition::command("say", "Says it.", "echo value is {{.x}}");
+    bench.save(&open, None).await;
+    let notes = bench.approver.last().notes;
+    assert!(
+        notes[0].starts_with("`{{.x}}` is a parameter that the schema does not list"),
+        "{notes:?}"
+    );
+    let said = call(&bench.registry, "say", json!({"x": "hello"})).await.unwrap();
+    assert_eq!(said.output, "value is hello\n");
+    let listed = open.with_input_schema(json!({"type": "object", "properties": {"y": {}}}));
+    let refusal = bench.refused(listed.file_text()).await;
+    assert!(matches!(refusal, Refusal::Invalid { .. }), "{refusal}");
+    assert!(refusal.to_string().contains("`{{.x}}` is no parameter that the schema lists"));
 }
