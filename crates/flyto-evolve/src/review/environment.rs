@@ -1,6 +1,7 @@
 //! Which variables of the environment a script reads.
 //!
-//! Every name behind a dollar counts, but where the script itself has certainly set it before. What is certain is closed:
+//! Every name behind a dollar counts, and every one that is read [without it](super::names), but where the script itself has
+//! certainly set it before. What is certain is closed:
 //!
 //! | what sets a name | where it holds |
 //! | --- | --- |
@@ -12,9 +13,11 @@
 //! fails (a name made `readonly`, a division by zero) leaves the former value while bash goes on with the next line. So
 //! nothing is certain any more behind the first thing that may change what an assignment does, or that this look does not
 //! know: `readonly`, `declare`, `eval`, `source`, a program named by a variable, `case`, a here-document, backticks. Names are told too often then, and
-//! never too rarely.
+//! never too rarely; a name that the script makes when it runs is none here, and is told as a danger.
 
 use std::{collections::BTreeSet, ops::Range};
+
+use super::names::{is_name, without_dollar};
 
 /// Commands by which a later assignment may do something else, or nothing.
 const UNKNOWN: &[&str] = &[
@@ -23,22 +26,20 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// Names that a script takes from the environment.
-pub(super) fn names_read(text: &str) -> BTreeSet<String> {
+pub(crate) fn names_read(text: &str) -> BTreeSet<String> {
     let mut look = Look::new(text);
     // What was certain before the end of the look stays so.
     let _ = look.run();
     let is_set = |name: &str, at: usize| {
         look.set.iter().any(|(set, range)| *set == name && range.contains(&at))
     };
-    let mut res = BTreeSet::new();
-    for (at, _) in text.match_indices('$') {
+    let behind_dollar = text.match_indices('$').map(|(at, _)| {
         let rest = text[at + 1..].trim_start_matches(['{', '!', '#']);
-        let name = &rest[..name_end(rest)];
-        if name.starts_with(|it: char| !it.is_ascii_digit()) && !is_set(name, at) {
-            res.insert(name.to_owned());
-        }
-    }
-    res
+        (at, &rest[..name_end(rest)])
+    });
+    let read = behind_dollar.chain(without_dollar(text));
+    let read = read.filter(|(at, name)| is_name(name) && !is_set(name, *at));
+    read.map(|it| it.1.to_owned()).collect()
 }
 
 /// How many bytes of a name a text begins with.

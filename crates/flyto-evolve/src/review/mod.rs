@@ -6,8 +6,10 @@
 mod diff;
 mod environment;
 mod facts;
+mod names;
 mod render;
 mod visible;
+mod words;
 
 use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::pin, task::Poll};
 
