@@ -1,8 +1,8 @@
 //! Whether a version that delivers something else in a confined run would do so outside of it.
 //!
 //! A confined run has no network, no variables, no files of the user, and bounds of its own. A difference that may come from
-//! one of these says nothing about the version. The text is looked at as [`Facts`] look at it: by words, so something may be
-//! missed, and a second run finds some of that.
+//! one of these says nothing about the version. So a text is compared only where all of it is [known](super::closed) to depend on
+//! its input alone: what is told before that is the same with a better reason. A second run finds time and chance.
 //!
 //! | what is lacking | how it is seen |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | the network | programs that use it, addresses, `/dev/tcp` |
 //! | variables of the host | names behind a dollar that the text does not set; `env`, `printenv` |
 //! | files of the user | paths outside of the system's directories, conditions such as `[ -f x ]` |
-//! | the rest | what programs complain about in the output |
+//! | any of them | what programs complain about in the output; a program or a word that is not known |
 //!
 //! It is asked only where the two versions differ: a version that delivers the same needs none of it.
 
@@ -18,11 +18,14 @@ use std::{path::Path, time::Duration};
 
 use flyto_tools::Failure;
 
-use super::confined::bound;
-use crate::{Delivered, Facts, ToolDefinition};
+use super::{closed::depends_on_more, confined::bound};
+use crate::{Delivered, Facts, ToolDefinition, review::names_read};
 
 /// Variables that a confined run has as the host has them.
 const SAME_VARIABLES: &[&str] = &["PATH", "LANG", "LC_ALL"];
+
+/// Variables that bash has by itself, of the process and of its directory.
+const OTHER_VARIABLES: &[&str] = &["EUID", "OLDPWD", "PPID", "PWD", "UID"];
 
 /// Programs that give the environment.
 const ENVIRONMENT_PROGRAMS: &str = "env printenv";
@@ -81,7 +84,9 @@ pub(super) fn reads_outside(def: &ToolDefinition, delivered: &Delivered) -> Opti
     if text.contains("/dev/tcp/") || text.contains("/dev/udp/") {
         return Some("it opens a connection, and there is no network".to_owned());
     }
-    if let Some(name) = facts.env_names.iter().find(|it| !SAME_VARIABLES.contains(&it.as_str())) {
+    let own = names_read(text).into_iter().filter(|it| OTHER_VARIABLES.contains(&it.as_str()));
+    let mut names = facts.env_names.iter().cloned().chain(own);
+    if let Some(name) = names.find(|it| !SAME_VARIABLES.contains(&it.as_str())) {
         return Some(format!("it reads the variable {name:?}, which a replay does not have"));
     }
     if let Some(program) = is_used(ENVIRONMENT_PROGRAMS) {
@@ -94,7 +99,9 @@ pub(super) fn reads_outside(def: &ToolDefinition, delivered: &Delivered) -> Opti
         return Some("it asks whether a file is there, and a replay has none".to_owned());
     }
     let complaint = COMPLAINTS.iter().find(|it| delivered.text.contains(it.0));
-    complaint.map(|(said, what)| format!("it lacks {what}, as it says itself ({said:?})"))
+    let complaint =
+        complaint.map(|(said, what)| format!("it lacks {what}, as it says itself ({said:?})"));
+    complaint.or_else(|| depends_on_more(text))
 }
 
 /// Words, taken apart also at quotes and at what separates commands.
@@ -147,6 +154,11 @@ mod tests {
             ("cat ~/list", "\"~/list\""),
             ("ls ..", "\"..\""),
             ("if [ -f list ]; then cat list; fi", "a file is there"),
+            ("[ -v GITHUB_TOKEN ] && echo yes || echo no", "\"GITHUB_TOKEN\""),
+            ("echo $((GITHUB_N + 1))", "\"GITHUB_N\""),
+            ("echo \"$PWD\"", "\"PWD\""),
+            ("echo \"${!n}\"; n=A", "\"n\""),
+            ("python3 -c 'import socket'", "\"python3\""),
         ] {
             let found = reason(script).unwrap_or_else(|| panic!("{script}"));
             assert!(found.contains(part), "{script}: {found}");
@@ -154,7 +166,7 @@ mod tests {
         for script in [
             "echo \"$TOOL_INPUT_TEXT\" | wc -l",
             "A=1; echo \"$A $PATH\"",
-            "awk '/nothing/ {print}' /etc/passwd",
+            "awk '/nothing/ {print}'",
             "sed 's/a/b/' <<< \"$TOOL_INPUT_TEXT\" # not curl",
             "[ -n \"$TOOL_INPUT_TEXT\" ] && echo yes > /dev/null",
         ] {

@@ -3,6 +3,7 @@
 mod apply;
 mod build;
 mod check;
+mod closed;
 mod comparable;
 mod confined;
 mod duplicate;

@@ -5,7 +5,7 @@
 //! version does not give what was recorded, the call depends on something that cannot be had again, and nothing is said about
 //! the other version: what is told as equal or different was reproduced. Nor is anything said where the other version delivers
 //! something else and that may be the confinement's doing: it meets a bound of the replay, gives something else each time, or
-//! is seen to use the network, variables or files that a confined run does not have.
+//! its text has more than builtins and filters of its input, which may use the network, variables or files.
 
 mod difference;
 mod render;
@@ -103,7 +103,8 @@ pub enum ReplayOutcome {
     /// - the recorded version gives something else when it runs again;
     /// - the other version differs, and met a bound of the replay: 10 s, 1 MiB of output, 512 MiB of memory;
     /// - it differs, and gives something else each time that it runs;
-    /// - it differs, and is seen to use the network, variables of the host or files that a confined run does not have;
+    /// - it differs, and its text has more than builtins and filters of its input: it may use the network, variables of the
+    ///   host or files that a confined run does not have;
     /// - nothing confines a program on this machine.
     NotReproduced {
         /// What could not be had again, in one sentence.

@@ -19,9 +19,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use diff::{FieldDiff, diff};
+pub(crate) use environment::names_read;
 pub use facts::Facts;
 pub(crate) use visible::one_line;
 pub use visible::{HiddenCharacter, hidden_characters, visible};
+pub(crate) use words::script;
 
 use crate::{DefinitionHash, Example, Replay};
 

@@ -131,7 +131,9 @@ async fn a_difference_that_the_confinement_may_make_is_none() {
         ("curl -s 127.0.0.1:9 || echo offline\n", "it runs \"curl\", which may need the network"),
         ("echo \"${DEPLOY_TOKEN:-none}\"\n", "it reads the variable \"DEPLOY_TOKEN\", which"),
         ("echo $RANDOM$RANDOM\n", "it gives something else when it runs a second time"),
-        ("echo *\n", "it gives something else when it runs a second time"),
+        ("echo *\n", "it has the pattern \"*\", and a replay has no files"),
+        ("echo \"$(git log 2>/dev/null)z\"\n", "it runs \"git\", which may need the network"),
+        ("python3 -c 'print(1)' 2>/dev/null\n", "it runs \"python3\", which may use files"),
         ("cat list\n", "it lacks a file, as it says itself"),
         ("sleep 11; echo online\n", "it ran longer than 10 s, a bound of the replay"),
     ] {
