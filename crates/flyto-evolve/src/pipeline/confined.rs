@@ -1,7 +1,9 @@
 //! Running a text that no person approved, or approved for other circumstances: examples of a proposal, and recorded calls.
 //!
 //! It runs with nothing of the user's: no network, no files but those of the system and a directory of its own, no
-//! environment of the host but the path. Where the backend does not confine that far, nothing is run.
+//! environment of the host but the path. Where the backend does not confine that far, nothing is run. `/proc` can be read, since
+//! the supervisor that ends the run needs it under the same rules: names and arguments of other processes are in it, and the
+//! kernel gives neither their variables nor their memory.
 
 use std::{
     path::{Path, PathBuf},
