@@ -190,7 +190,12 @@ impl Evolved {
     /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
     pub(crate) fn why_not(&self, name: &str) -> Option<String> {
         let store = self.builder.store();
-        let pending = store.pending().ok()?;
+        let report = match &self.report {
+            Ok(report) => report,
+            Err(why) => return Some(format!("the evolved tools are not there: {why}")),
+        };
+        // Where they cannot be listed, the report says so.
+        let pending = store.pending().unwrap_or_default();
         if let Some(it) = pending.iter().find(|it| name_of(&it.id) == name) {
             return Some(format!(
                 "a proposal of that name waits for an answer: {}",
@@ -201,10 +206,6 @@ impl Evolved {
             let restore = command_line(["flyto", "evolve", "restore", name]);
             return Some(format!("a tool of that name was set aside: `{restore}` brings it back"));
         }
-        let report = match &self.report {
-            Ok(report) => report,
-            Err(why) => return Some(format!("the evolved tools are not there: {why}")),
-        };
         if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
             return Some(unapproved(it));
         }

@@ -236,3 +236,26 @@ fn what_is_kept_of_an_acknowledgement_holds_no_secret() {
         assert!(kept.contains("an example") && !kept.contains(TOKEN), "{kept}");
     }
 }
+
+#[test]
+fn a_store_that_cannot_be_reached_is_told() {
+    let place = Place::new();
+    place.write("file", "");
+    let run = |words: &[&str]| place.flyto(&[&["--evolve", "file/store"], words].concat()).run();
+    for (words, code) in [
+        (&["list"][..], 0),
+        (&["call", "t"], 4),
+        (&["show", "t"], 4),
+        (&["evolve", "list"], 7),
+        (&["evolve", "approve", "t"], 7),
+        (&["evolve", "forget", "t"], 7),
+    ] {
+        let ran = run(words);
+        assert_eq!(ran.code, Some(code), "{words:?} {}", ran.shown());
+        assert!(ran.stderr().contains("file/store"), "{}", ran.shown());
+    }
+    // The default store is one too, where something has its place.
+    place.write("home/.flyto/evolution", "");
+    let ran = place.flyto(&["list"]).run();
+    assert!(ran.stderr().contains("home/.flyto/evolution"), "{}", ran.shown());
+}

@@ -240,8 +240,12 @@ impl Store {
     /// [`recover`](Self::recover), then [`load`](Self::load): both look at the same files, and each version is read once.
     pub(crate) fn recover_and_load(&self) -> Result<(Vec<Recovered>, Loaded), StoreError> {
         let (mut recovered, mut loaded) = (Vec::new(), Loaded::default());
-        if !self.shared.dir.exists() {
-            return Ok((recovered, loaded));
+        // A directory that cannot be reached may hold tools, and so may one behind a link that leads nowhere now.
+        match self.shared.dir.symlink_metadata() {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok((recovered, loaded)),
+            found => {
+                self.told("look at", "", found)?;
+            }
         }
         let _lock = self.lock()?;
         for dir in ["", TOOLS] {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported};
 
 use super::file::{WRITE_OUT, expand_path};
+use super::layers::is_there;
 use crate::{codes, places::Places};
 
 /// Where the store of tools lies that agents wrote at run time, whether it is used, and whether calls are recorded.
@@ -62,12 +63,12 @@ impl Default for EvolveConfig {
 
 impl super::Config {
     /// The directory of the store of evolved tools where it is used: one that a source names, or the default one that is
-    /// there.
+    /// there. One that cannot be reached may be there; loading it tells why.
     #[must_use]
     pub fn evolve_dir(&self) -> Option<&Path> {
         let is_named = self.origins.contains_key(DIR);
         let dir = self.evolve.dir.as_deref().filter(|_| self.evolve.is_enabled)?;
-        (is_named || dir.is_dir()).then_some(dir)
+        (is_named || is_there(dir)).then_some(dir)
     }
 }
 
@@ -173,6 +174,13 @@ mod tests {
         check(&dir, r#"{"evolve": {"dir": "~/off"}}"#, None, Some("theirs"));
         check(&dir, r#"{"evolve": {"enabled": false}}"#, Some("mine"), Some("home/p/mine"));
         check(&dir, r#"{"evolve": {"dir": "~/off"}}"#, Some("mine"), Some("home/p/mine"));
+
+        // A link that leads nowhere is no missing store, and loading it tells so.
+        fs::create_dir_all(dir.path().join("home/.flyto")).expect("there is room");
+        let place = dir.path().join("home/.flyto/evolution");
+        std::os::unix::fs::symlink("nowhere", &place).expect("there is room");
+        check(&dir, "{}", None, Some("home/.flyto/evolution"));
+        fs::remove_file(&place).expect("it is there");
 
         fs::create_dir_all(dir.path().join("home/.flyto/evolution")).expect("there is room");
         check(&dir, "{}", None, Some("home/.flyto/evolution"));

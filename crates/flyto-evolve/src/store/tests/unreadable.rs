@@ -109,6 +109,21 @@ fn a_file_that_cannot_be_read_costs_its_own_tool() {
 }
 
 #[test]
+fn a_store_that_cannot_be_reached_is_an_error() {
+    let temp = tempfile::tempdir().unwrap();
+    fs::write(temp.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink("nowhere", temp.path().join("link")).unwrap();
+    for (dir, is_known) in
+        [("file/store", true), (&*"n".repeat(256), true), ("link", true), ("none/store", false)]
+    {
+        let store = Store::new(temp.path().join(dir));
+        let res = store.recover();
+        assert_eq!(matches!(res, Err(StoreError::Io { .. })), is_known, "{dir}: {res:?}");
+    }
+    assert!(!temp.path().join("none").exists());
+}
+
+#[test]
 fn a_tool_that_may_be_archived_is_not_in_force() {
     let (_temp, store) = denied("history/t");
     let hash = store.version("t", 2).unwrap().hash();
