@@ -25,7 +25,8 @@ pub struct FieldDiff {
     /// The key, such as `script`.
     pub field: String,
     /// A unified difference with three lines of context: lines begin with ` `, `-` or `+`. Characters that are not seen
-    /// are written as `\u{202e}`.
+    /// are written as `\u{202e}`; see [`visible`](crate::visible). Where one of the texts alone ends its last line, a line that
+    /// begins with `\` says so behind the other one.
     pub unified: String,
 }
 
@@ -50,16 +51,26 @@ pub fn diff(old: Option<&ToolDefinition>, new: &ToolDefinition) -> Vec<FieldDiff
     };
     let mut res = Vec::new();
     for field in keys(&old).union(&keys(&new)) {
-        let (before, after) = (text(old.get(field)), text(new.get(field)));
+        // Each text is shown in one way that no other text has, so equal ones are the same.
+        let (mut before, mut after) = (text(old.get(field)), text(new.get(field)));
         if before == after {
             continue;
+        }
+        let is_new_or_gone = before.is_empty() || after.is_empty();
+        let ends_alike = is_new_or_gone || before.ends_with('\n') == after.ends_with('\n');
+        if ends_alike {
+            for it in [&mut before, &mut after] {
+                if !it.is_empty() && !it.ends_with('\n') {
+                    it.push('\n');
+                }
+            }
         }
         let unified = TextDiff::configure()
             .timeout(MAX_TIME)
             .diff_lines(&before, &after)
             .unified_diff()
             .context_radius(3)
-            .missing_newline_hint(false)
+            .missing_newline_hint(!ends_alike)
             .to_string();
         res.push(FieldDiff { field: field.clone(), unified });
     }
@@ -68,13 +79,72 @@ pub fn diff(old: Option<&ToolDefinition>, new: &ToolDefinition) -> Vec<FieldDiff
 
 /// A value as lines: texts as they are, others as indented JSON.
 fn text(value: Option<&Value>) -> String {
-    let mut res = match value {
-        None => return String::new(),
+    match value {
+        None => String::new(),
         Some(Value::String(text)) => visible(text),
         Some(other) => visible(&format!("{other:#}")),
-    };
-    if !res.ends_with('\n') {
-        res.push('\n');
     }
-    res
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expect: Expect) {
+        let script = |text: &str| ToolDefinition::script("t", "Tests.", text);
+        let found = diff(Some(&script(old)), &script(new));
+        let found: Vec<String> =
+            found.iter().map(|it| format!("{}:\n{}", it.field, it.unified)).collect();
+        expect.assert_eq(&found.concat());
+    }
+
+    #[test]
+    fn texts_that_differ_are_shown_to_differ() {
+        check("echo a\n", "echo a\n", expect![""]);
+        check(
+            "echo \\u{a0}\n",
+            "echo \u{a0}\n",
+            expect![[r"
+            script:
+            @@ -1 +1 @@
+            -echo \u{5c}u{a0}
+            +echo \u{a0}
+        "]],
+        );
+        check(
+            "a\necho \u{202e}b\n",
+            "a\necho \\u{202e}b\n",
+            expect![[r"
+            script:
+            @@ -1,2 +1,2 @@
+             a
+            -echo \u{202e}b
+            +echo \u{5c}u{202e}b
+        "]],
+        );
+        check(
+            "echo a",
+            "echo a\n",
+            expect![[r"
+            script:
+            @@ -1 +1 @@
+            -echo a
+            \ No newline at end of file
+            +echo a
+        "]],
+        );
+        check(
+            "echo a",
+            "echo b",
+            expect![[r"
+            script:
+            @@ -1 +1 @@
+            -echo a
+            +echo b
+        "]],
+        );
+    }
 }

@@ -42,19 +42,32 @@ fn kind_of(it: char) -> Option<&'static str> {
 
 /// The text with every character that is not seen, or hides others, written as `\u{202e}`. Newlines and tabs stay.
 ///
+/// A backslash that would be read as the begin of such an escape is written as `\u{5c}`, so two texts that differ are never
+/// shown as the same.
+///
 /// ```
 /// assert_eq!(flyto_evolve::visible("a\u{202e}b\r\n"), "a\\u{202e}b\\u{d}\n");
+/// assert_eq!(flyto_evolve::visible("a\\u{202e}b\n"), "a\\u{5c}u{202e}b\n");
 /// ```
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
-    for it in text.chars() {
-        match kind_of(it) {
-            Some(_) => res.extend(it.escape_unicode()),
-            None => res.push(it),
+    for (at, it) in text.char_indices() {
+        match kind_of(it).is_some() || begins_as_escape(&text[at..]) {
+            true => res.extend(it.escape_unicode()),
+            false => res.push(it),
         }
     }
     res
+}
+
+/// Whether a text begins with the characters by which [`visible`] writes one.
+fn begins_as_escape(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("\\u{") else { return false };
+    // No character has more than six digits.
+    let Some(end) = rest.bytes().take(7).position(|it| it == b'}') else { return false };
+    let it = u32::from_str_radix(&rest[..end], 16).ok().and_then(char::from_u32);
+    it.is_some_and(|it| it == '\\' || kind_of(it).is_some())
 }
 
 /// The same for a text that has one line of a page: newlines and tabs are written as escapes too, so that no text of an
@@ -107,5 +120,23 @@ mod tests {
             ['\u{2067}', '\u{9b}', '\u{3164}', '\u{e000}', '\u{200d}', '\u{a0}', 'é'].map(kind_of);
         let [direction, control, hidden] = ["direction", "control", "invisible"].map(Some);
         assert_eq!(kinds, [direction, control, hidden, hidden, hidden, hidden, None]);
+    }
+
+    #[test]
+    fn no_text_is_shown_as_another_one() {
+        let parts =
+            ["\\", "u{", "u", "{", "}", "a0", "5c", "\u{a0}", "\\u{a0}", "\\u{5c}u{a0}", "x"];
+        let mut shown = std::collections::BTreeMap::new();
+        let n = parts.len();
+        for at in 0..n.pow(4) {
+            let digits = [at, at / n, at / n.pow(2), at / n.pow(3)];
+            let text = digits.map(|it| parts[it % n]).concat();
+            let first = shown.entry(visible(&text)).or_insert_with(|| text.clone());
+            assert_eq!(*first, text);
+        }
+        // What is no escape of a hidden character stays as it is written.
+        for text in ["\\u{1f600}", "\\u{1F600}", "\\u{}", "\\u{a0", "\\u{0000000a0}", "\\u00a0"] {
+            assert_eq!(visible(text), text);
+        }
     }
 }
