@@ -116,6 +116,38 @@ fn a_torn_proposal_is_told_by_every_verb() {
 }
 
 #[test]
+fn a_proposal_that_was_changed_is_not_shown_under_its_id() {
+    let place = Place::new();
+    let id = place.staged(&definition("t", "echo good\n"), &[]);
+    let path = place.path().join(format!("tools/pending/{id}.json"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    for (from, to, why) in [
+        ("echo good", "echo EVIL", "its text was changed: recorded is "),
+        (
+            "\n  \"base\"",
+            "\n  \"tools\": {\"u\": \"SHA\"},\n  \"base\"",
+            "its id is that of another text",
+        ),
+    ] {
+        let to = to.replace("SHA", &"0".repeat(64));
+        let changed = text.replacen(from, &to, 1);
+        assert_ne!(changed, text);
+        std::fs::write(&path, changed).unwrap();
+        let list = place.evolve(&["list"]);
+        let told = format!("{id}.json cannot be used: {why}");
+        assert!(list.stderr().contains(&told), "{}", list.shown());
+        for words in [&["show", &id][..], &["approve", "--yes", &id], &["deny", &id]] {
+            let ran = place.evolve(words);
+            assert_eq!(ran.code, Some(3), "{}", ran.shown());
+            assert!(!ran.shown().contains("EVIL"), "{}", ran.shown());
+        }
+    }
+    std::fs::write(&path, text).unwrap();
+    place.told(&["approve", "--yes", &id]);
+    assert_eq!(place.output(&["t", "text=a"]), "good\n");
+}
+
+#[test]
 fn a_rollback_says_that_it_brings_an_archived_tool_back() {
     let place = Place::new();
     place.approved(&definition("t", "echo one\n"), &[]);

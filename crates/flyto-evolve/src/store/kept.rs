@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError, Version};
+use super::{
+    Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError, Version, record,
+};
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
 /// The most proposals of one tool that wait.
@@ -280,6 +282,17 @@ impl Store {
             serde_json::from_slice(&bytes).map_err(|err| damaged(err.to_string()))?;
         if pending.id != id {
             return Err(damaged(format!("it says that it is {:?}", pending.id)));
+        }
+        let definition = record::definition_of(id, &pending.definition).map_err(&damaged)?;
+        let (recorded, found) = (pending.sha256, definition.hash());
+        if recorded != found {
+            let (recorded, found) = (recorded.short(), found.short());
+            let why = format!("its text was changed: recorded is {recorded}, found {found}");
+            return Err(damaged(why));
+        }
+        // The person answers with the id, so it has to name this text with these tools.
+        if found.with_tools(&pending.tools).proposal_id(&definition.name) != id {
+            return Err(damaged("its id is that of another text, or of other tools".to_owned()));
         }
         Ok(pending)
     }
