@@ -124,7 +124,7 @@ impl Evolved {
         for it in &report.damaged {
             res.push(damaged(it));
         }
-        res.extend(report.recovered.iter().map(|it| one_line(&it.to_string())));
+        res.extend(self.recovered_now());
         res.extend(set_aside(report));
         res.extend(
             report
@@ -141,17 +141,20 @@ impl Evolved {
         res
     }
 
-    /// Damaged files that were set aside at this start, and damaged counts, one sentence each. A call tells of them: its tool
-    /// may be another version now, and it begins to count anew.
-    pub(crate) fn set_aside_now(&self) -> Vec<String> {
+    /// What was put in order at this start, one sentence each: a file that a person changed may be among it.
+    pub(crate) fn recovered_now(&self) -> Vec<String> {
         let recovered = self.report.iter().flat_map(|it| &it.recovered);
-        let damaged = recovered.filter(|it| path_aside(&it.kind).is_some());
+        recovered.map(|it| one_line(&it.to_string())).collect()
+    }
+
+    /// The same, and damaged counts. A call tells of them: its tool may be another version now, and it begins to count anew.
+    pub(crate) fn told_by_a_call(&self) -> Vec<String> {
         let dir = self.builder.store().dir();
         let counts = self.report.iter().flat_map(|it| &it.damaged);
         let counts = counts.filter(|it| it.path.parent() == Some(dir)).map(self::damaged);
         let counts = counts.collect::<Vec<_>>().join("; ");
         let counts = (!counts.is_empty()).then_some(counts);
-        damaged.map(|it| one_line(&it.to_string())).chain(counts).collect()
+        self.recovered_now().into_iter().chain(counts).collect()
     }
 
     /// Versions that cannot be used and that no start tells of, since a newer one is in force: one sentence each.

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
+use crate::evolve::Evolved;
 use crate::exit::{Exit, Why};
 use crate::findings::summary;
 use crate::screen::{Page, complain};
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     }
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", one_line(why)));
+    }
+    for told in loaded.evolved.iter().flat_map(Evolved::recovered_now) {
+        session.screen.note(told);
     }
     if args.http.is_none() && io::stdin().is_terminal() {
         session

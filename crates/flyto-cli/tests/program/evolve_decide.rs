@@ -291,3 +291,35 @@ fn a_store_that_cannot_be_reached_is_told() {
     let ran = place.flyto(&["list"]).run();
     assert!(ran.stderr().contains("home/.flyto/evolution"), "{}", ran.shown());
 }
+
+#[test]
+fn an_earlier_text_that_is_put_back_by_hand_is_told() {
+    let place = Place::new();
+    let view = place.path().join("tools/tools/t.json");
+    let files: Vec<String> = ["1", "2", "3"]
+        .into_iter()
+        .map(|text| {
+            let base = (text != "1").then(|| (text.parse::<u64>().unwrap() - 1).to_string());
+            let words: Vec<&str> = base.iter().flat_map(|it| ["--base", it]).collect();
+            place.approved(&definition("t", &format!("echo {text}\n")), &words);
+            std::fs::read_to_string(&view).unwrap()
+        })
+        .collect();
+    // The version before may be what a stopped writer left. Each command that replaces the file tells it.
+    let told = "the file of the tool t said version 2 and says version 3 now; a rollback";
+    for words in [&["call", "t", "text=a"][..], &["list"], &["evolve", "replay", "t"]] {
+        std::fs::write(&view, &files[1]).unwrap();
+        let ran = place.evolving(words).run();
+        assert!(ran.stderr().contains(told), "{words:?} {}", ran.shown());
+        assert_eq!(std::fs::read_to_string(&view).unwrap(), files[2]);
+        assert!(!place.evolving(words).run().stderr().contains(told));
+    }
+    // An older one is an edit.
+    std::fs::write(&view, &files[0]).unwrap();
+    let ran = place.evolving(&["call", "t", "text=a"]).run();
+    assert!(ran.code == Some(7) && ran.stderr().contains("edited by hand"), "{}", ran.shown());
+    assert_eq!(std::fs::read_to_string(&view).unwrap(), files[0]);
+    let id = place.told(&["list"])["unapproved"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.told(&["approve", "--yes", &id])["version"], 4);
+    assert_eq!(place.output(&["t", "text=a"]), "1\n");
+}

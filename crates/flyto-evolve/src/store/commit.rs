@@ -3,7 +3,8 @@
 //! In this order, with the lock held:
 //!
 //! 1. The last version is compared with the base; another one is a conflict, and nothing is written.
-//! 2. The file in `tools` is compared with the last version; an edit by hand that was not decided on stops the change.
+//! 2. The file in `tools` is compared with the last version; an edit by hand that was not decided on stops the change, and a file
+//!    that a stopped writer left behind is brought up to date.
 //! 3. A composite is compared with the others: where they would call each other, nothing is written. What another process saved
 //!    after the checks of a proposal is found here.
 //! 4. The log gets the begin of the save, so that no version is ever there without a record.
@@ -173,7 +174,11 @@ impl Store {
             View::Behind { at: Some(at) } if last.as_ref().is_some_and(|it| it.number < at) => {
                 self.quarantine(&view_of(&name), UNUSABLE)?;
             }
-            View::Current | View::Behind { .. } | View::Archived => {}
+            // The file is never more than one version behind, so an older text in it is an edit.
+            View::Behind { at: Some(_) } | View::Archived => {
+                drop(self.put_in_order(&name, last.as_ref(), &view)?);
+            }
+            View::Current | View::Behind { at: None } => {}
         }
         if new.status == Status::Active {
             self.check_cycle(&new.definition)?;

@@ -142,7 +142,8 @@ impl fmt::Display for Recovered {
             RecoveredKind::RolledForward { from: Some(from), to } => {
                 write!(
                     f,
-                    "the file of the tool {name} said version {from} and says version {to} now"
+                    "the file of the tool {name} said version {from} and says version {to} now; a rollback has version {from} run \
+                     again"
                 )
             }
             RecoveredKind::RolledForward { from: None, to } => {
@@ -178,7 +179,7 @@ impl fmt::Display for Recovered {
 #[serde(rename_all = "snake_case", tag = "kind")]
 #[non_exhaustive]
 pub enum RecoveredKind {
-    /// The file in `tools` said an earlier version, or was missing, and says the last one now.
+    /// The file in `tools` said the version before, or was missing, and says the last one now.
     RolledForward {
         /// The version that it said; `None` where it was missing.
         from: Option<u64>,
@@ -295,7 +296,7 @@ impl Store {
     }
 
     /// Has the file of a tool say what its last version says, where a writer was stopped. The lock is held.
-    fn put_in_order(
+    pub(super) fn put_in_order(
         &self,
         name: &str,
         last: Option<&Version>,

@@ -1,6 +1,7 @@
 //! Stores whose writer is stopped, whose files are damaged, and which a person edits.
 
 mod cycle;
+mod edited;
 mod held;
 mod settled;
 mod unreadable;
@@ -525,22 +526,6 @@ fn names_lead_nowhere_else() {
     std::os::unix::fs::symlink("/tmp", store.dir().join("history")).unwrap();
     assert!(store.commit(new("t", "x", None)).is_err());
     assert!(!std::path::Path::new("/tmp/t").exists());
-}
-
-#[test]
-fn an_unreadable_list_of_acknowledgements_is_an_error() {
-    let (_temp, store) = store();
-    assert_eq!(store.acknowledgements().unwrap(), []);
-    let fingerprint = flyto_security::Fingerprint([7; 32]);
-    store.acknowledge(fingerprint, "rule", "ada", "a test value").unwrap();
-    store.acknowledge(fingerprint, "rule", "ada", "again").unwrap();
-    assert_eq!(store.acknowledgements().unwrap().len(), 1);
-    assert_eq!(store.fingerprint_key().unwrap(), store.fingerprint_key().unwrap());
-    fs::write(store.dir().join("acks.json"), "[{").unwrap();
-    assert!(matches!(
-        store.acknowledge(fingerprint, "r", "b", "c"),
-        Err(StoreError::Damaged { .. })
-    ));
 }
 
 /// What may happen to a tool.

@@ -6,14 +6,15 @@
 //! | the file | the last version | what it means |
 //! | --- | --- | --- |
 //! | says the same | can be called | current |
-//! | is missing, or says an earlier version | can be called | behind: a writer was stopped |
-//! | says the same, or an earlier version | is archived | a writer was stopped before it removed the file |
+//! | is missing, or says the version before it | can be called | behind: a writer was stopped |
+//! | says the same, or the version before it | is archived | a writer was stopped before it removed the file |
 //! | says a version whose file in the history is damaged | an earlier one | the tool is held; see `load` |
 //! | says something else | any, or none | a person edited it, or the folder has no history |
 //! | cannot be read | any, or none | torn, a link, too large, without the right to read: it is set aside |
 //!
-//! A person that puts an earlier version back by hand looks like a writer that was stopped, and is told so: rolling back is a
-//! call of its own.
+//! A writer brings the file up to date before it saves the next version, so one that is stopped leaves the version before. An
+//! older one was put there by a person. A person that puts the version before back by hand looks like a writer that was stopped,
+//! and is told so: rolling back is a call of its own.
 
 use flyto_program::chain;
 
@@ -25,7 +26,7 @@ use crate::{DefinitionHash, ToolDefinition, run::NotCurrent};
 pub(super) enum View {
     /// It says what the last version says, or both say that there is none.
     Current,
-    /// It is missing, or says what an earlier version says: a writer was stopped, or a person put an old file back.
+    /// It is missing, or says what the version before says: a writer was stopped, or a person put the old file back.
     Behind {
         /// The version that it says; `None` where it is missing.
         at: Option<u64>,
@@ -84,8 +85,9 @@ impl Store {
                 Status::Active => View::Behind { at: Some(found.version) },
             };
         }
-        // What the version of that number says is an old state of the file.
-        if found.version != last.number && self.is_of_version(name, found.version, hash) {
+        // What the version before says is an old state of the file, and what a newer one says has lost its version.
+        let may_be_state = last.parent == Some(found.version) || found.version > last.number;
+        if may_be_state && self.is_of_version(name, found.version, hash) {
             return match last.status {
                 Status::Archived => View::Archived,
                 Status::Active => View::Behind { at: Some(found.version) },

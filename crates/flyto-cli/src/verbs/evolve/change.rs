@@ -32,7 +32,7 @@ struct RolledBack<'a> {
 pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop> {
     let (name, to) = (&args.name, args.version);
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let by = person(session.env());
     let screen = session.screen;
     let old = super::version(builder.store(), name, Some(to))?;

@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Exit, Stop> {
     let days = |n: u32| Duration::from_secs(u64::from(n) * 24 * 60 * 60);
     let policy = DecayPolicy::new(days(args.stale_after), days(args.archive_after));
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let by = person(session.env());
     let archive_by = (!args.dry_run).then_some(&*by);
     let steps = working()?.block_on(builder.decay(&policy, archive_by)).map_err(refused)?;

@@ -49,7 +49,7 @@ pub(super) fn apply(proposal: Proposal, verb: &str, session: &Session) -> Result
         false => Arc::new(Later),
     };
     let loaded = load(session, approver)?;
-    let applied = working()?.block_on(super::joined(&loaded)?.builder.apply(proposal));
+    let applied = working()?.block_on(super::joined(&loaded, session)?.builder.apply(proposal));
     told(applied, verb, session)
 }
 
@@ -226,7 +226,7 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
         )));
     };
     let loaded = load(session, approver)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let again = match &waiting {
         Waiting::Composite { name, .. } => Some(again(name, builder.store(), session)?),
         _ => None,
@@ -306,7 +306,7 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
 /// Refuses a text with a secret in it, such as a reason: it is kept in the log of events. `place` names it.
 pub(super) fn check_text(place: &str, text: &str, session: &Session) -> Result<(), Stop> {
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     match working()?.block_on(builder.check_text(place, text)) {
         Err(Refusal::Secret { findings }) => {
             let found: Vec<String> = findings.iter().map(ToString::to_string).collect();
@@ -320,7 +320,7 @@ pub(super) fn check_text(place: &str, text: &str, session: &Session) -> Result<(
 /// What a person would be shown of what waits.
 pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Stop> {
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let proposal = match waiting {
         Waiting::Proposal(id) => builder.store().pending_one(id).map_err(failed)?.proposal(),
         Waiting::File { name, .. } => {
@@ -343,7 +343,7 @@ pub(super) fn changed(
     session: &Session,
 ) -> Result<Exit, Stop> {
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let by = person(session.env());
     let Settled { version, is_new, .. } = block_on(work(builder, &by))?.map_err(refused)?;
     let number = version.number;

@@ -44,10 +44,12 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
     }
 }
 
-/// The host, and the store in it. A store that cannot be read is an error here: each verb is about it.
-fn joined(loaded: &Loaded) -> Result<&Evolved, Stop> {
+/// The host, and the store in it. A store that cannot be read is an error here: each verb is about it. What was put in order is
+/// told.
+fn joined<'a>(loaded: &'a Loaded, session: &Session) -> Result<&'a Evolved, Stop> {
     let evolved = loaded.evolved.as_ref();
     let evolved = evolved.ok_or_else(|| Stop::new(Why::Internal, "the store is not there"))?;
+    evolved.recovered_now().into_iter().for_each(|it| session.screen.note(it));
     match &evolved.report {
         Ok(_) => Ok(evolved),
         Err(why) => Err(Stop::new(Why::Failed, why.clone())),

@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Exit, Stop> {
     let name = &args.name;
     let version = super::version(&store, name, args.version)?.number;
     let loaded = super::load(session)?;
-    let builder = &super::joined(&loaded)?.builder;
+    let builder = &super::joined(&loaded, session)?.builder;
     let replay = builder.replay(name, version, args.calls.into());
     let replay = working()?.block_on(replay).map_err(refused)?;
     let screen = session.screen;

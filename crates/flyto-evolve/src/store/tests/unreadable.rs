@@ -197,3 +197,19 @@ fn versions_that_cannot_be_used_are_told() {
     assert_eq!(store.history("t").unwrap().len(), 1);
     assert_eq!(store.damaged_versions("none").unwrap(), []);
 }
+
+#[test]
+fn an_unreadable_list_of_acknowledgements_is_an_error() {
+    let (_temp, store) = store();
+    assert_eq!(store.acknowledgements().unwrap(), []);
+    let fingerprint = flyto_security::Fingerprint([7; 32]);
+    store.acknowledge(fingerprint, "rule", "ada", "a test value").unwrap();
+    store.acknowledge(fingerprint, "rule", "ada", "again").unwrap();
+    assert_eq!(store.acknowledgements().unwrap().len(), 1);
+    assert_eq!(store.fingerprint_key().unwrap(), store.fingerprint_key().unwrap());
+    fs::write(store.dir().join("acks.json"), "[{").unwrap();
+    assert!(matches!(
+        store.acknowledge(fingerprint, "r", "b", "c"),
+        Err(StoreError::Damaged { .. })
+    ));
+}
