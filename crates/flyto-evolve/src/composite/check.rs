@@ -312,6 +312,7 @@ pub(crate) fn check(
             faults.push(StepFault::new(&format!("{at}/max_parallel"), what, "leave it out"));
         }
     }
+    lists(composite, &mut faults);
     pointers(def, composite, catalog, &mut faults);
     if !faults.is_empty() {
         return Err(faults);
@@ -319,7 +320,7 @@ pub(crate) fn check(
     let derived = catalog.derive(&def.name, composite).map_err(|it| vec![it])?;
     versions(composite, catalog).map_err(|it| vec![it])?;
     claims(def, composite, catalog, derived).map_err(|it| vec![it])?;
-    let unused = unused(composite);
+    let unused = composite.unused();
     let mut notes: Vec<String> =
         unused.into_iter().map(|it| format!("no step uses what the step {it:?} gives")).collect();
     if composite.steps.iter().any(|it| it.undo.is_some()) {
@@ -333,6 +334,17 @@ pub(crate) fn check(
         notes.push(format!("undo is tried as well as it can be, and may fail{rest}"));
     }
     Ok((derived, notes))
+}
+
+/// Whether each step over items is given what may be a list: one with another constant would fail at each call.
+fn lists(composite: &Composite, faults: &mut Vec<StepFault>) {
+    for (index, step) in composite.steps.iter().enumerate() {
+        if step.for_each.as_ref().is_some_and(|it| !it.may_be_list()) {
+            let at = format!("/composite/steps/{index}/for_each");
+            let what = "\"for_each\" takes a list, and the value is never one".to_owned();
+            faults.push(StepFault::new(&at, what, "write a list, or a reference to one"));
+        }
+    }
 }
 
 /// What has to hold at each call: the tools are there, at the versions asked for, and as safe as was approved.
@@ -573,26 +585,4 @@ fn reaches(schema: &Value, tokens: &[String]) -> Result<(), (String, String)> {
             Err((format!("the schema has no {}", quoted(token)), help))
         }
     }
-}
-
-/// Steps that only read, and of which no reference and no `after` speaks.
-fn unused(composite: &Composite) -> Vec<&str> {
-    let mut used: Vec<String> = Vec::new();
-    composite.output.each_ref(&mut |it| used.extend(it.step().map(str::to_owned)));
-    for (index, step) in composite.steps.iter().enumerate() {
-        used.extend(step.after.iter().map(|it| composite.steps[*it].id.clone()));
-        step.each_expr(&mut |expr| {
-            expr.each_ref(&mut |it| {
-                used.extend(
-                    it.step().filter(|it| *it != composite.steps[index].id).map(str::to_owned),
-                );
-            });
-        });
-    }
-    composite
-        .steps
-        .iter()
-        .map(|it| it.id.as_str())
-        .filter(|it| !used.iter().any(|u| u == it))
-        .collect()
 }

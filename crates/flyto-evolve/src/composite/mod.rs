@@ -153,6 +153,22 @@ impl Composite {
         res.dedup();
         res
     }
+
+    /// Steps that only read, and of which no reference and no `after` speaks.
+    fn unused(&self) -> Vec<&str> {
+        let mut used: Vec<String> = Vec::new();
+        self.output.each_ref(&mut |it| used.extend(it.step().map(str::to_owned)));
+        for step in &self.steps {
+            used.extend(step.after.iter().map(|it| self.steps[*it].id.clone()));
+            step.each_expr(&mut |expr| {
+                expr.each_ref(&mut |it| {
+                    used.extend(it.step().filter(|it| *it != step.id).map(str::to_owned));
+                });
+            });
+        }
+        let ids = self.steps.iter().map(|it| it.id.as_str());
+        ids.filter(|it| !used.iter().any(|u| u == it)).collect()
+    }
 }
 
 impl Step {

@@ -127,6 +127,16 @@ fn array_index(token: &str) -> Option<usize> {
 }
 
 impl Expr {
+    /// Whether the value may be a list; what a reference gives is known at a call only.
+    pub(super) fn may_be_list(&self) -> bool {
+        match self {
+            Self::Literal(value) => value.is_array(),
+            Self::Ref(_) | Self::Array(_) => true,
+            Self::Default(a, b) => a.may_be_list() || b.may_be_list(),
+            Self::Concat(_) | Self::Object(_) => false,
+        }
+    }
+
     /// Reads a value; `fault` is told the pointer of what cannot be one, what is wrong, and what to write.
     pub(super) fn parse(
         value: &Value,

@@ -172,6 +172,30 @@ async fn what_the_tools_do_not_take_is_refused() {
 }
 
 #[tokio::test]
+async fn what_is_never_a_list_has_no_items() {
+    let life = Life::new();
+    let job = |value: Value| {
+        let steps = json!({"steps": [{"id": "a", "tool": "echo", "for_each": value}]});
+        let mut def = ToolDefinition::composite("each", "Says each.", steps);
+        def.input_schema = json!({"type": "object", "properties": {"list": {}}});
+        def
+    };
+    for value in [json!("x"), json!(1), json!(null), json!({"a": []}), json!({"$concat": ["a"]})] {
+        life.refused(
+            &job(value),
+            None,
+            expect![[r#"
+                Syntax: /composite/steps/0/for_each: "for_each" takes a list, and the value is never one
+                -> write a list, or a reference to one"#]],
+        )
+        .await;
+    }
+    let default = json!({"$default": [by_ref("/input/list"), []]});
+    life.apply(&job(default), None).await.unwrap();
+    life.apply(&job(json!(["a", by_ref("/input/list")])), Some(1)).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_composite_is_never_safer_than_its_steps() {
     let life = Life::new();
     let mut def = job("mixed", &["echo", "write"]);
