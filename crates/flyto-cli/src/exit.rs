@@ -185,6 +185,7 @@ impl Exit {
                 StoreError::NotFound { .. } => Self::NotFound,
                 StoreError::Conflict { .. }
                 | StoreError::Decided { .. }
+                | StoreError::Waiting { .. }
                 | StoreError::EditedByHand { .. } => Self::NotAllowed,
                 StoreError::Damaged { .. } | StoreError::InvalidName { .. } => Self::Invalid,
                 _ => Self::NotTried,
@@ -397,6 +398,7 @@ mod tests {
             (Refusal::Denied { reason: "x".into() }, 5),
             (Refusal::NotApproved { why: "x".into() }, 5),
             (store(StoreError::NotFound { name: name(), version: Some(2) }), 4),
+            (store(StoreError::Waiting { name: Some(name()), limit: 8 }), 5),
             (store(StoreError::Damaged { path: "x".into(), why: "x".into() }), 3),
             (store(StoreError::NoSpace { doing: "x", path: "x".into(), source: io() }), 7),
             (Refusal::NoBash { why: "x".into() }, 7),

@@ -394,6 +394,10 @@ fn mending(err: &StoreError) -> Option<String> {
             let history = command_line(["flyto", "evolve", "history", name]);
             return Some(format!("`{history}` shows what became of it"));
         }
+        StoreError::Waiting { .. } => {
+            let help = "`flyto evolve list` lists what waits, and `flyto evolve deny ID` takes one off the list";
+            return Some(help.to_owned());
+        }
         StoreError::Damaged { path, .. } | StoreError::Io { path, .. } => path,
         StoreError::Events(AuditError::Refused { path, .. }) if path.ends_with("events") => path,
         _ => return None,

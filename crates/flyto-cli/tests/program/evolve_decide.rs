@@ -323,3 +323,17 @@ fn an_earlier_text_that_is_put_back_by_hand_is_told() {
     assert_eq!(place.told(&["approve", "--yes", &id])["version"], 4);
     assert_eq!(place.output(&["t", "text=a"]), "1\n");
 }
+
+#[test]
+fn a_full_list_of_proposals_says_how_to_make_room() {
+    let place = Place::new();
+    let text = |n: usize| definition("t", &format!("echo {n}\n"));
+    let first = place.staged(&text(0), &[]);
+    (1..8).for_each(|n| drop(place.staged(&text(n), &[])));
+    place.write("proposal.json", &text(8));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(ran.stderr().contains("`flyto evolve deny ID` takes one off"), "{}", ran.shown());
+    place.told(&["deny", &first]);
+    place.staged(&text(8), &[]);
+}
