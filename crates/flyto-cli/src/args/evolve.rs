@@ -299,6 +299,9 @@ pub(crate) struct Import {
     /// Makes it an update of version N of the tool that is here
     #[arg(long, value_name = "N")]
     pub(crate) base: Option<u64>,
+    /// Says why both are needed, where a tool was said to be much like it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) distinct_because: Option<String>,
     #[command(flatten)]
     common: Common,
 }

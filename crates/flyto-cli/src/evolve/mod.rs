@@ -381,6 +381,9 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
                 Refusal::Exists { version, .. } | Refusal::Conflict { current: version, .. } => {
                     stop.with_help(format!("`flyto evolve {verb} --base {version} FILE`"))
                 }
+                Refusal::Duplicate { is_same: false, .. } => {
+                    stop.with_help(format!("`flyto evolve {verb} --distinct-because TEXT FILE`"))
+                }
                 _ => stop,
             }
         }

@@ -88,3 +88,25 @@ fn a_skill_from_elsewhere_is_a_proposal() {
     assert_eq!(ran.code, Some(3), "{}", ran.shown());
     assert!(ran.stderr().contains("scripts/run.sh"), "{}", ran.shown());
 }
+
+#[test]
+fn an_import_says_why_it_is_no_twin() {
+    let place = Place::new();
+    let script = "tr -s '[:space:]' '\\n' <<< \"$TOOL_INPUT_TEXT\" | sort | uniq -c | sort -rn | head -n 5\n";
+    place.approved(&definition("top_words", script), &[]);
+    let text = place.evolve(&["export", "top_words"]).stdout();
+    place.write("top_words.tool.json", &text);
+    place.write("proposal.json", &definition("most_words", &script.replace("-n 5", "-n 7")));
+    let id =
+        other(&place, &["evolve", "propose", "proposal.json"]).stdout().replace(" waits\n", "");
+    assert_eq!(other(&place, &["evolve", "approve", "--yes", &id]).code, Some(0));
+    let ran = other(&place, &["evolve", "import", "top_words.tool.json"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let help = "`flyto evolve import --distinct-because TEXT FILE`";
+    assert!(ran.stderr().contains(help), "{}", ran.shown());
+    let ran = other(
+        &place,
+        &["evolve", "import", "--distinct-because", "five and seven differ", "top_words.tool.json"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+}

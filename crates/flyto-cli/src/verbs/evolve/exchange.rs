@@ -83,20 +83,18 @@ fn not_written(path: &Path, err: &io::Error) -> Stop {
 }
 
 pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
-    if args.file.is_dir() {
-        let mut proposal = import_skill(&args.file, &person(session.env()))
-            .map_err(|err| Stop::new(Why::Broken, chain(&err)))?;
-        proposal.base = args.base;
-        return apply(proposal, "import", session);
-    }
-    let text = read(&args.file)?;
-    let from = place(&args.file);
-    let imported = flyto_evolve::import(&text, &from, &person(session.env()));
-    let mut proposal = imported.map_err(|err| {
-        let from = one_line(&from);
-        Stop::new(Why::Broken, format!("{from} cannot be imported: {}", chain(&err)))
-            .with_help("`flyto evolve export` writes such files; `propose` takes a definition")
-    })?;
+    let by = person(session.env());
+    let mut proposal = if args.file.is_dir() {
+        import_skill(&args.file, &by).map_err(|err| Stop::new(Why::Broken, chain(&err)))?
+    } else {
+        let from = place(&args.file);
+        flyto_evolve::import(&read(&args.file)?, &from, &by).map_err(|err| {
+            let from = one_line(&from);
+            Stop::new(Why::Broken, format!("{from} cannot be imported: {}", chain(&err)))
+                .with_help("`flyto evolve export` writes such files; `propose` takes a definition")
+        })?
+    };
     proposal.base = args.base;
+    proposal.distinct_because.clone_from(&args.distinct_because);
     apply(proposal, "import", session)
 }
