@@ -8,9 +8,6 @@ use flyto_tools::{Failure, ToolResult};
 use super::confined::{self, Confined};
 use crate::{Body, Example, ExampleOutcome, ExampleReport, HostContext, ToolDefinition};
 
-/// How much of an output is shown, in bytes.
-const MAX_OUTPUT_BYTES: usize = 4096;
-
 /// Runs them where that is safe.
 pub(super) async fn run(def: &ToolDefinition, env: &ExecEnv, host: &HostContext) -> ExampleReport {
     if def.examples.is_empty() {
@@ -57,6 +54,5 @@ fn judged(example: &Example, result: &ToolResult) -> ExampleOutcome {
         let missing = example.contains.iter().find(|it| !output.contains(it.as_str()));
         missing.map(|it| format!("the text {it:?} is expected in the output"))
     };
-    let end = output.floor_char_boundary(MAX_OUTPUT_BYTES);
-    ExampleOutcome::new(example, output[..end].to_owned(), problem)
+    ExampleOutcome::new(example, output.to_owned(), problem)
 }

@@ -358,7 +358,7 @@ impl fmt::Display for Refusal {
                     Some(format!(
                         "example {index}: {}, got {}",
                         it.problem.as_ref()?,
-                        quoted(&it.output)
+                        quoted(&it.output, it.omitted_bytes)
                     ))
                 });
                 f.write_str(&failed.collect::<Vec<_>>().join("; "))
@@ -375,10 +375,10 @@ impl fmt::Display for Refusal {
 /// whatever it could read of the machine must not come back through its output.
 const QUOTED_BYTES: usize = 256;
 
-/// The beginning of an output.
-fn quoted(output: &str) -> String {
+/// The beginning of an output, of which so many bytes are left out already.
+fn quoted(output: &str, omitted_bytes: u64) -> String {
     let end = output.floor_char_boundary(QUOTED_BYTES);
-    match output.len() - end {
+    match (output.len() - end) as u64 + omitted_bytes {
         0 => format!("{output:?}"),
         more => format!("{:?} and {more} more bytes", &output[..end]),
     }

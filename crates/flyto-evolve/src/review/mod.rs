@@ -166,14 +166,28 @@ pub struct ExampleOutcome {
     pub input: Value,
     /// The text that came, truncated to 4 KiB.
     pub output: String,
+    /// How many bytes of it are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted_bytes: u64,
     /// What was not as expected; `None` where all was.
     pub problem: Option<String>,
 }
 
+/// How much of the output of an example is shown, in bytes.
+const MAX_OUTPUT_BYTES: usize = 4096;
+
 impl ExampleOutcome {
-    pub(crate) fn new(example: &Example, output: String, problem: Option<String>) -> Self {
-        Self { input: example.input.clone(), output, problem }
+    pub(crate) fn new(example: &Example, mut output: String, problem: Option<String>) -> Self {
+        let n_bytes = output.len();
+        output.truncate(output.floor_char_boundary(MAX_OUTPUT_BYTES));
+        let omitted_bytes = (n_bytes - output.len()) as u64;
+        Self { input: example.input.clone(), output, omitted_bytes, problem }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(it: &u64) -> bool {
+    *it == 0
 }
 
 /// What a person answers.

@@ -1,6 +1,7 @@
 //! A review as text for a terminal.
 //!
-//! Everything is shown, and nothing is folded or cut: a person that has read it has read what runs. Lines that begin with `!`
+//! Everything is shown, and nothing is folded or cut: a person that has read it has read what runs. Of the output of an example
+//! the first 4 KiB are shown, and a line tells how much is left out. Lines that begin with `!`
 //! want a second look. Characters that a terminal would act on are written as escapes. A text of the author begins no line:
 //! the lines of the differences have ` `, `-` or `+` in front, further lines of an output stand to the right, and all else
 //! has one line.
@@ -96,6 +97,13 @@ impl fmt::Display for Review {
                         one_line(&it.input.to_string()),
                         output.replace('\n', "\n     ")
                     )?;
+                    if it.omitted_bytes > 0 {
+                        writeln!(
+                            f,
+                            "  ! {} more bytes of the output are not shown",
+                            it.omitted_bytes
+                        )?;
+                    }
                     if let Some(problem) = &it.problem {
                         writeln!(f, "  ! {}", one_line(problem))?;
                     }

@@ -150,3 +150,32 @@ async fn without_confinement_they_are_not_run() {
     let ExampleReport::Untested { why } = bench.approver.last().examples else { panic!() };
     assert!(why.starts_with("nothing confines them here: "), "{why}");
 }
+
+#[tokio::test]
+async fn a_long_output_says_how_much_is_left_out() {
+    let bench = Bench::with(confining().0);
+    let example = Example::new(json!({"text": "é".repeat(3000)})).expecting_text("é");
+    bench
+        .save(
+            &def("say", "echo \"$TOOL_INPUT_TEXT\"\n")
+                .with_input_schema(
+                    json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+                )
+                .with_example(example),
+            None,
+        )
+        .await;
+    let review = bench.approver.last();
+    let shown = review.to_string();
+    assert!(shown.contains("\n  ! 1905 more bytes of the output are not shown\n"), "{shown}");
+    let ExampleReport::Ran { outcomes } = &review.examples else { panic!() };
+    assert_eq!((outcomes[0].output.len(), outcomes[0].omitted_bytes), (4096, 1905));
+    assert_eq!(
+        serde_json::to_value(&review).unwrap()["examples"]["outcomes"][0]["omitted_bytes"],
+        1905
+    );
+    // What fails is quoted with all that is left out.
+    let wrong = Example::new(json!({"text": "x".repeat(5000)})).expecting_output("y");
+    let refusal = bench.refused(shout(wrong).file_text()).await;
+    assert!(refusal.to_string().contains("and 4745 more bytes"), "{refusal}");
+}
