@@ -102,3 +102,20 @@ fn a_call_tells_that_its_count_is_lost() {
     assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stderr(), "");
     assert_eq!(told(&place, &["stats"])["tools"]["t"]["versions"]["1"]["n_calls"], 1);
 }
+
+#[test]
+fn the_pin_of_a_tool_that_was_never_called_is_told() {
+    let place = Place::new();
+    for name in ["idle", "other"] {
+        place.approved(&definition(name, &format!("echo {name}\n")), &[]);
+    }
+    place.told(&["pin", "idle"]);
+    for words in [&["stats"][..], &["stats", "idle"]] {
+        let ran = place.evolve(words);
+        assert!(ran.stderr().contains("no call was counted"), "{}", ran.shown());
+        assert!(ran.stderr().contains("idle is pinned by ada"), "{}", ran.shown());
+        let tools = serde_json::json!({"idle": {"versions": {}, "pinned_by": "ada"}});
+        assert_eq!(place.told(words)["tools"], tools);
+    }
+    assert!(!place.evolve(&["stats", "other"]).stderr().contains("pinned"));
+}

@@ -1,6 +1,6 @@
 //! `evolve stats`: how the versions were used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flyto_evolve::{ToolUsage, Usage, rollback_advice};
 use serde::Serialize;
@@ -35,7 +35,11 @@ pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
     }
     let usage = store.usage().map_err(failed)?;
     let pins = store.pins().map_err(failed)?;
-    let tools = usage.iter().filter(|it| name.is_none_or(|name| name == it.0));
+    let is_wanted = |it: &&String| name.is_none_or(|name| name == *it);
+    // A tool that is pinned and was never called has no versions here.
+    let names: BTreeSet<_> = usage.keys().chain(pins.keys()).filter(is_wanted).collect();
+    let uncalled = ToolUsage::new();
+    let tools = names.into_iter().map(|it| (it, usage.get(it).unwrap_or(&uncalled)));
     let tools: Vec<(&String, &ToolUsage)> = tools.collect();
     let screen = session.screen;
     if screen.is_json() {
@@ -47,18 +51,26 @@ pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
         screen.document(&Document { tools: tools.collect() })?;
         return Ok(Exit::Ok);
     }
-    if tools.is_empty() {
+    if tools.iter().all(|it| it.1.is_empty()) {
         screen.note("no call was counted");
-        return Ok(Exit::Ok);
-    }
-    let mut table =
-        Table::new(["NAME", "VERSION", "CALLS", "OK", "TIMED OUT", "HALF", "95 %", "LAST USED"]);
-    for (name, versions) in &tools {
-        for (number, it) in *versions {
-            table.row(row(name, *number, it));
+    } else {
+        let mut table = Table::new([
+            "NAME",
+            "VERSION",
+            "CALLS",
+            "OK",
+            "TIMED OUT",
+            "HALF",
+            "95 %",
+            "LAST USED",
+        ]);
+        for (name, versions) in &tools {
+            for (number, it) in *versions {
+                table.row(row(name, *number, it));
+            }
         }
+        screen.answer(table.draw(screen.stdout))?;
     }
-    screen.answer(table.draw(screen.stdout))?;
     for (name, _) in &tools {
         if let Some(by) = pins.get(*name) {
             screen.note(format_args!("{} is pinned by {}", one_line(name), one_line(by)));
