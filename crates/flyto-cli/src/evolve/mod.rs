@@ -393,9 +393,11 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
 /// What a person does about an error of the store, and about a file in it that is neither a tool nor a proposal.
 fn mending(err: &StoreError) -> Option<String> {
     let path = match err {
-        StoreError::Decided { name, .. } => {
-            let history = command_line(["flyto", "evolve", "history", name]);
-            return Some(format!("`{history}` shows what became of it"));
+        StoreError::Decided { name, version, .. } => {
+            // What was denied is no version, and there may be none at all.
+            let verb = if version.is_some() { "history" } else { "events" };
+            let shows = command_line(["flyto", "evolve", verb, name]);
+            return Some(format!("`{shows}` shows what became of it"));
         }
         StoreError::Waiting { .. } => {
             let help = "`flyto evolve list` lists what waits, and `flyto evolve deny ID` takes one off the list";
@@ -435,5 +437,20 @@ impl ToolCaller for Steps {
     ) -> Result<ToolResult, ToolError> {
         let gone = || ToolError::new(ToolErrorKind::Unreachable, "the host has ended");
         self.0.upgrade().ok_or_else(gone)?.call_tool(parent, name, input).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decided_is_shown_by_what_knows_it() {
+        for (version, verb) in [(Some(2), "history"), (None, "events")] {
+            let what = "the proposal".to_owned();
+            let err = StoreError::Decided { what, name: "t".to_owned(), version };
+            let expected = format!("`flyto evolve {verb} t` shows what became of it");
+            assert_eq!(mending(&err), Some(expected));
+        }
     }
 }
