@@ -5,6 +5,7 @@
 //! ([`Why`]), as only the code that stops it knows whether a file is missing or cannot be read. A verb that came to its
 //! end and has nothing else to say is [`Exit::Ok`].
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use flyto_evolve::{Refusal, StoreError};
@@ -187,6 +188,8 @@ impl Exit {
                 | StoreError::Decided { .. }
                 | StoreError::Waiting { .. }
                 | StoreError::EditedByHand { .. } => Self::NotAllowed,
+                // The definition is not at fault.
+                StoreError::Damaged { path, .. } if is_of_no_tool(path) => Self::NotTried,
                 StoreError::Damaged { .. } | StoreError::InvalidName { .. } => Self::Invalid,
                 _ => Self::NotTried,
             },
@@ -259,6 +262,11 @@ pub(crate) enum Ending<'a> {
     Killed(u8),
     /// The verb stopped before it had an answer.
     Stopped(Why),
+}
+
+/// Whether a file of a store belongs to no tool and no proposal, but to all of them.
+fn is_of_no_tool(path: &Path) -> bool {
+    ["acks.json", "fingerprint.key", "pins.json", "usage.json"].iter().any(|it| path.ends_with(it))
 }
 
 /// Why a verb stops early.
@@ -400,6 +408,7 @@ mod tests {
             (store(StoreError::NotFound { name: name(), version: Some(2) }), 4),
             (store(StoreError::Waiting { name: Some(name()), limit: 8 }), 5),
             (store(StoreError::Damaged { path: "x".into(), why: "x".into() }), 3),
+            (store(StoreError::Damaged { path: "s/acks.json".into(), why: "x".into() }), 7),
             (store(StoreError::NoSpace { doing: "x", path: "x".into(), source: io() }), 7),
             (Refusal::NoBash { why: "x".into() }, 7),
         ] {

@@ -411,6 +411,9 @@ fn mending(err: &StoreError) -> Option<String> {
         "fingerprint.key" if path.exists() => {
             "remove it: the store makes another one, and a text that was acknowledged is to be acknowledged again"
         }
+        "acks.json" if path.exists() => {
+            "mend it, or move it away: without it, a text that was acknowledged is to be acknowledged again"
+        }
         ".lock" if path.exists() && !path.is_file() => "remove it: the store makes a file there",
         "events" => "move it away: the store makes a directory there, and begins another log",
         _ => return None,

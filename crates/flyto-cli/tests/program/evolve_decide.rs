@@ -182,6 +182,10 @@ fn a_file_of_the_store_that_cannot_be_used_comes_with_what_to_do() {
     told(&["propose", "proposal.json"], "remove it: the store makes another one");
     std::fs::remove_file(at("fingerprint.key")).unwrap();
     place.staged(&definition("u", "echo u\n"), &[]);
+    std::fs::write(at("acks.json"), "{").unwrap();
+    told(&["propose", "proposal.json"], "mend it, or move it away: without it, a text");
+    assert_eq!(place.evolve(&["propose", "proposal.json"]).code, Some(7));
+    std::fs::remove_file(at("acks.json")).unwrap();
     std::fs::write(at("pins.json"), "{").unwrap();
     told(&["pin", "t"], "mend or remove it; without it no tool is pinned");
     std::fs::remove_file(at("pins.json")).unwrap();
