@@ -38,6 +38,8 @@ struct Exported {
 ///
 /// let err = import("[]", "a file", "ada").expect_err("it is no tool");
 /// assert!(matches!(err, ImportError::NotExported { .. }));
+/// let text = "the text is no exported tool: one is an object with \"format\", ";
+/// assert!(err.to_string().starts_with(text), "{err}");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -97,8 +99,14 @@ pub fn export(version: &Version) -> String {
 /// [`ImportError`]: the text is something else, or was changed.
 pub fn import(text: &str, from: &str, by: &str) -> Result<Proposal, ImportError> {
     let not_exported = |why: String| ImportError::NotExported { why };
-    let exported: Exported =
-        serde_json::from_str(text).map_err(|err| not_exported(err.to_string()))?;
+    let read = serde_json::from_str(text);
+    let value: Value = read.map_err(|err| not_exported(err.to_string()))?;
+    if !value.is_object() {
+        let keys = r#""format", "definition", "sha256", "version" and "exported_at""#;
+        return Err(not_exported(format!("one is an object with {keys}")));
+    }
+    let read = serde_json::from_value(value);
+    let exported: Exported = read.map_err(|err| not_exported(err.to_string()))?;
     if exported.format != FORMAT {
         return Err(not_exported(format!(
             "its format is {:?}, and {FORMAT:?} is read",
