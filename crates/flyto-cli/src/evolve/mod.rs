@@ -229,9 +229,15 @@ impl Evolved {
     }
 }
 
-/// That no person approved a file, and what to do.
-fn unapproved(it: &Unapproved) -> String {
+/// That no person approved a file or a version, and what to do.
+pub(crate) fn unapproved(it: &Unapproved) -> String {
     let name = one_line(&it.definition.name);
+    if let Some(version) = it.version {
+        let history = command_line(["flyto", "evolve", "history", &it.definition.name]);
+        return format!(
+            "version {version} of the tool {name} has no approval: `{history}` shows which one has, and a rollback has that one run"
+        );
+    }
     let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
     format!("the file of the tool {name} {what}: {}", approve(&it.id))
 }

@@ -341,3 +341,30 @@ fn a_full_list_of_proposals_says_how_to_make_room() {
     place.told(&["deny", &first]);
     place.staged(&text(8), &[]);
 }
+
+#[test]
+fn a_version_without_an_approval_is_told_as_one() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo t\n"), &[]);
+    let at = |number: u64| place.path().join(format!("tools/history/t/{number:06}.json"));
+    let text = std::fs::read(at(1)).unwrap();
+    let mut record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    record["version"] = 2.into();
+    record["parent"] = 1.into();
+    record["approval"] = serde_json::Value::Null;
+    std::fs::write(at(2), record.to_string()).unwrap();
+
+    let told = "version 2 of the tool t has no approval: `flyto evolve history t`";
+    for words in
+        [&["call", "t", "text=a"][..], &["evolve", "approve", "t"], &["evolve", "deny", "t"]]
+    {
+        let ran = place.evolving(words).run();
+        assert_eq!(ran.code, Some(4), "{}", ran.shown());
+        assert!(ran.stderr().contains(told), "{}", ran.shown());
+    }
+    let list = place.evolve(&["list"]).stdout();
+    assert!(list.contains("version 2, without an approval"), "{list}");
+    assert_eq!(place.told(&["list"])["unapproved"][0]["version"], 2);
+    assert_eq!(place.told(&["rollback", "t", "1"])["version"], 3);
+    assert_eq!(place.output(&["t", "text=a"]), "t\n");
+}

@@ -39,7 +39,7 @@ pub struct Loaded {
     /// Tools that cannot be called since the newest file of their history cannot be used or is gone, by the version before
     /// it. [`Store::restore`] makes that one the newest, [`Store::archive`] sets the tool aside.
     pub held: Vec<Version>,
-    /// Files that no person approved: of a folder without a history, or edited by hand.
+    /// What no person approved: files of a folder without a history, files that were edited by hand, and newest versions.
     pub unapproved: Vec<Unapproved>,
     /// Files that cannot be used, also since the system does not give them. The other tools are not concerned. Those of counts
     /// and pins, and proposals, are among them. Of the history, the newest files are: see [`Store::damaged_history`].
@@ -65,7 +65,7 @@ pub(super) struct Stand {
     pub(super) newest: Option<u64>,
 }
 
-/// A definition in `tools` that no person approved.
+/// A definition that no person approved: in `tools`, or as the newest version of a history.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Unapproved {
@@ -73,6 +73,9 @@ pub struct Unapproved {
     pub definition: ToolDefinition,
     /// The version that it was edited from; `None` where there is no history.
     pub base: Option<u64>,
+    /// The newest version of the history, where that is what has no approval: a program saved it, or wrote it there. No answer
+    /// adopts it; a rollback to an approved version has that one run again. `None` for a file in `tools`.
+    pub version: Option<u64>,
     /// By what an answer names it.
     pub id: String,
 }
@@ -396,8 +399,9 @@ impl Store {
             Status::Active if last.is_approved() => res.active.push(last),
             // A history that was written by hand.
             Status::Active => {
-                let base = last.parent;
-                res.unapproved.push(self.unapproved_of(last.definition, base));
+                let (base, version) = (last.parent, Some(last.number));
+                let found = self.unapproved_of(last.definition, base);
+                res.unapproved.push(Unapproved { version, ..found });
             }
         }
     }
@@ -413,7 +417,7 @@ impl Store {
         };
         let tools: ToolHashes = called.filter_map(in_force).collect();
         let id = definition.hash().with_tools(&tools).proposal_id(&definition.name);
-        Unapproved { definition, base, id }
+        Unapproved { definition, base, version: None, id }
     }
 
     /// How a tool stands. What cannot be used is added to `damaged`.

@@ -505,6 +505,7 @@ fn a_version_without_approval_is_never_active() {
     store.commit(NewVersion::new(def("t", "echo 1\n"), None, Change::Created)).unwrap();
     let loaded = store.load().unwrap();
     assert_eq!((loaded.active.len(), loaded.unapproved.len()), (0, 1));
+    assert_eq!((loaded.unapproved[0].base, loaded.unapproved[0].version), (None, Some(1)));
     let mut other = new("u", "echo 1\n", None);
     other.approval = Some(Approval::now("ada", def("u", "echo 2\n").hash()));
     store.commit(other).unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use flyto_evolve::{
     Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Settled, Store,
+    Unapproved,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::args::evolve::{Approve, Deny, Propose};
 use crate::evolve::{
     AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
-    refused, refused_by,
+    refused, refused_by, unapproved,
 };
 use crate::exit::{Exit, Why};
 use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
@@ -159,7 +160,9 @@ impl Waiting {
         let needs_review = loaded.needs_review();
         let composites = needs_review.into_iter();
         let composites = composites.map(|it| Self::Composite { name: it.name, id: it.id });
-        let files = loaded.unapproved.into_iter();
+        let (files, versions): (Vec<_>, Vec<_>) =
+            loaded.unapproved.into_iter().partition(|it| it.version.is_none());
+        let files = files.into_iter();
         let files = files.map(|it| Self::File { name: it.definition.name, id: it.id });
         let proposals = pending.into_iter().map(|it| Self::Proposal(it.id));
         let all: Vec<Self> = proposals.chain(files).chain(composites).collect();
@@ -178,6 +181,10 @@ impl Waiting {
             (None, _) => {
                 if let Some(stop) = damaged(store, wanted)? {
                     return Err(stop);
+                }
+                let is_it = |it: &&Unapproved| it.id == wanted || it.definition.name == wanted;
+                if let Some(it) = versions.iter().find(is_it) {
+                    return Err(Stop::new(Why::Missing, unapproved(it)));
                 }
                 let what = format!("no proposal {wanted:?} waits");
                 let stop = Stop::new(Why::Missing, what);

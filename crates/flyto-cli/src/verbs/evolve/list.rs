@@ -1,6 +1,6 @@
 //! `evolve list`: the tools of the store, and what waits.
 
-use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Version};
+use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
 use crate::evolve::{Evolution, Known, failed, name_of, set_aside_remark};
@@ -42,6 +42,9 @@ struct File<'a> {
     name: &'a str,
     /// The version that it was edited from.
     base: Option<u64>,
+    /// The version of the history that has no approval, where it is none of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -73,7 +76,10 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         .collect();
     let unapproved: Vec<File<'_>> = unapproved
         .iter()
-        .map(|it| File { id: &it.id, name: &it.definition.name, base: it.base })
+        .map(|it| {
+            let Unapproved { definition, base, version, id, .. } = it;
+            File { id, name: &definition.name, base: *base, version: *version }
+        })
         .collect();
     let damaged: Vec<Damaged<'_>> = damaged
         .iter()
@@ -121,7 +127,12 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
             table.row([one_line(&it.id), base, one_line(&it.proposed_by)]);
         }
         for it in &unapproved {
-            table.row([one_line(it.id), base(it.base), "an edit of its file".to_owned()]);
+            let what = match (it.version, it.base) {
+                (Some(version), _) => format!("version {version}, without an approval"),
+                (None, Some(_)) => "an edit of its file".to_owned(),
+                (None, None) => "its file".to_owned(),
+            };
+            table.row([one_line(it.id), base(it.base), what]);
         }
         for it in &needs_review {
             let changed: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
