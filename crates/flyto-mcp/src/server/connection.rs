@@ -302,6 +302,7 @@ async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &Ca
         peer.end_subscriptions().await;
     };
     let _ = timeout(options.grace, ending).await;
+    peer.session.waiting.clear();
     calls.shutdown().await;
 }
 

@@ -209,6 +209,11 @@ impl<C> WaitingCalls<C> {
     /// Cancels those that wait, and lets no other one wait: no client answers any more.
     pub(crate) fn end(&self) {
         self.ended.cancel();
+    }
+
+    /// Drops what is left of them. To be called last: a question that is dropped is one without an answer, and before it was cancelled
+    /// a call would end as one that was refused.
+    pub(crate) fn clear(&self) {
         self.calls().clear();
     }
 

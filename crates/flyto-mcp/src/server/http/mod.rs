@@ -319,6 +319,7 @@ impl Server {
             ended.recv().await
         };
         let _ = timeout(grace, async { tokio::join!(all_ended, calls_waiting.all_ended()) }).await;
+        calls_waiting.clear();
         connections.shutdown().await;
         Ok(())
     }
