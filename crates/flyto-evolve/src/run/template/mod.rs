@@ -79,7 +79,7 @@ struct Placeholder<'a> {
 const MAX_NAME_BYTES: usize = 256;
 
 /// The placeholder that begins at this byte: `{{.name}}` with the name of a parameter, blanks allowed. Other text in
-/// double braces belongs to other programs, such as `docker ps --format '{{.Names}}'`.
+/// double braces belongs to other programs, such as `docker ps --format '{{json .}}'`.
 fn placeholder_at<'a>(
     text: &'a str,
     at: usize,
@@ -406,6 +406,8 @@ mod tests {
             "for f in {{.x}}; do perl -ne print -- \"$f\"; done",
             "printf %s {{.x}} | xargs -0 perl -ne print --",
             "printf %s {{.x}} | xargs find",
+            "for f in {{.x}}; do find $f; done",
+            "bash -c 'find \"$@\"' _ {{.x}}",
             "PS4='$(eval \"$TOOL_INPUT_X\")'; set -x; echo {{.x}}",
             "PROMPT_COMMAND=a; echo {{.x}}",
             "BASH_ENV=/dev/stdin bash -c true <<< {{.x}}",
@@ -452,6 +454,7 @@ mod tests {
             "[ ! {{.x}} = {{.y}} ] && echo a",
             "ENV=prod ./deploy {{.x}}",
             "find {{.x}} -name '*.c' -exec wc -l {} \\;",
+            "for f in {{.x}}; do find \"$f\" *.c -name a; done",
             "awk '{ print $1 }' {{.x}} | sed -e 's/a/b/'",
             "python3 -c 'import sys; print(sys.argv[1])' {{.x}}",
             "python3 tool.py {{.x}}",

@@ -190,8 +190,12 @@ pub(super) fn arguments(
         }
         _ => args,
     };
-    if input == Input::Words && matches!(name, "find" | "gfind") {
-        return Err(at(program, "gets words from the input, which may have it run a program"));
+    if matches!(name, "find" | "gfind") {
+        if input == Input::Words {
+            return Err(at(program, "gets words from the input, which may have it run a program"));
+        }
+        // A pattern gives names of files, and an expansion words as well.
+        args.iter().filter(|it| it.text.contains(UNKNOWN)).try_for_each(one_word)?;
     }
     if OTHER_SHELLS.contains(&name) {
         let place = format!("where `{name}` looks for code");
