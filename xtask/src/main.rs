@@ -57,7 +57,7 @@ const COMMANDS: &[Command] = &[
     (
         "features",
         "",
-        "each feature alone, none, all; lean builds; other architectures",
+        "each feature alone, and none; lean builds; other architectures",
         features::run,
     ),
     (
