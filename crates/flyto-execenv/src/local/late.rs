@@ -159,6 +159,8 @@ mod tests {
             drop(alarm());
             // A thread that seems not to be there gets a second one, and no task is forgotten for that.
             while wake_after(now + 2 * PATIENCE, &waker).is_none() {}
+            // On a loaded machine the time may be over before it was dropped.
+            let is_dropped_before = Instant::now() < now + PAUSE;
             for _ in 0..3 {
                 let at = woken.recv_timeout(Duration::from_secs(60)).expect("it is woken");
                 assert!(at >= now + PAUSE);
@@ -166,7 +168,8 @@ mod tests {
             while late().next_look.is_some() {
                 thread::yield_now();
             }
-            assert!(woken.try_recv().is_err(), "the fourth was dropped");
+            let n_others = woken.try_iter().count();
+            assert!(n_others == 0 || !is_dropped_before, "the fourth was dropped");
         }
     }
 }
