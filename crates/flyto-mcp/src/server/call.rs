@@ -31,7 +31,7 @@ use super::{
     progress::{self, Latest},
     result,
     seal::BadState,
-    waiting::{InnerQuestion, WaitingCall},
+    waiting::InnerQuestion,
 };
 
 /// A call that was read and not made yet.
@@ -223,10 +223,9 @@ impl AnswerCall {
     /// Has the call go on. `None`: the client took the request back.
     pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
         let Self { terms, progress_token, answer: WaitingAnswer { id, question, answer } } = self;
-        let Some(waiting) = peer.session.waiting.take(&id, &question) else {
+        let Some((mut call, question)) = peer.session.waiting.take(&id, &question) else {
             return Some(Err(Fault::invalid_params(BadState::Over.to_string())));
         };
-        let WaitingCall { mut call, question, .. } = waiting;
         match answer {
             // A call that has ended meanwhile needs none.
             Some(answer) => drop(question.answer.send(answer)),

@@ -75,7 +75,7 @@ impl fmt::Display for BadState {
             Self::Broken => "\"requestState\" is not from this server, or was changed",
             Self::OtherCall => "\"requestState\" belongs to another call",
             Self::Spent => "\"requestState\" was used already, or is older than ten minutes",
-            Self::Over => "the call of \"requestState\" does not wait any more",
+            Self::Over => "the call of \"requestState\" does not wait any more; make the call again without it",
         })
     }
 }

@@ -14,15 +14,15 @@ use std::{
     future::pending,
     mem,
     pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use flyto_tools::{CallId, CancellationToken};
 use serde_json::Value;
 use tokio::{
     sync::{Notify, oneshot},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
+    time::sleep,
 };
 
 use super::seal::LIFETIME;
@@ -138,11 +138,21 @@ pub(crate) struct WaitingCalls<C> {
 
 /// A call that waits, and what for.
 #[derive(Debug)]
-pub(crate) struct WaitingCall<C> {
-    pub(crate) call: C,
-    pub(crate) question: InnerQuestion,
-    /// When its question was put.
-    since: Instant,
+struct WaitingCall<C> {
+    call: C,
+    question: InnerQuestion,
+    /// Drops the call once the question cannot be answered any more.
+    _expiry: Expiry,
+}
+
+/// A task that is not needed any more when this is dropped.
+#[derive(Debug)]
+struct Expiry(AbortHandle);
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A boxed future.
@@ -155,17 +165,33 @@ impl<C> Default for WaitingCalls<C> {
     }
 }
 
-impl<C> WaitingCalls<C> {
-    /// Has a call wait for the answer to this question. Gives the call back where too many wait already, or the client has gone.
-    pub(crate) fn add(&self, id: CallId, call: C, question: InnerQuestion) -> Option<C> {
+impl<C: Send + 'static> WaitingCalls<C> {
+    /// Has a call wait for the answer to this question, for as long as an answer is taken. Gives the call back where too many wait
+    /// already, or the client has gone.
+    pub(crate) fn add(self: &Arc<Self>, id: CallId, call: C, question: InnerQuestion) -> Option<C> {
         let mut calls = self.calls();
-        // The states of the others cannot be used any more.
-        calls.retain(|_, it| it.since.elapsed() < LIFETIME);
         if calls.len() >= MAX_WAITING || self.ended.is_cancelled() {
             return Some(call);
         }
-        calls.insert(id, WaitingCall { call, question, since: Instant::now() });
+        let (waiting, ended, own_id) = (Arc::downgrade(self), self.ended.clone(), id.clone());
+        let expiry = self.spawn(async move {
+            tokio::select! {
+                () = sleep(LIFETIME) => {}
+                () = ended.cancelled() => return,
+            }
+            let expired = waiting.upgrade().and_then(|it| it.calls().remove(&own_id));
+            drop(expired);
+        });
+        calls.insert(id, WaitingCall { call, question, _expiry: Expiry(expiry) });
         None
+    }
+
+    /// Has a task run until the client ends.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that have ended need no place.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work)
     }
 
     /// Has the work of a call go on in a task, so that it needs no request, until the client ends. Gives what waits for it.
@@ -176,10 +202,7 @@ impl<C> WaitingCalls<C> {
     ) -> Work<T> {
         let (sender, result) = oneshot::channel();
         let ended = self.ended.clone();
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that have ended need no place.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(async move {
+        self.spawn(async move {
             let result = tokio::select! {
                 biased;
                 result = &mut work => result,
@@ -200,10 +223,10 @@ impl<C> WaitingCalls<C> {
     }
 
     /// Takes a call over, if it waits for the answer to this question.
-    pub(crate) fn take(&self, id: &CallId, question: &str) -> Option<WaitingCall<C>> {
+    pub(crate) fn take(&self, id: &CallId, question: &str) -> Option<(C, InnerQuestion)> {
         let mut calls = self.calls();
         calls.get(id).filter(|it| it.question.digest == question)?;
-        calls.remove(id)
+        calls.remove(id).map(|it| (it.call, it.question))
     }
 
     /// Cancels those that wait, and lets no other one wait: no client answers any more.
@@ -226,5 +249,77 @@ impl<C> WaitingCalls<C> {
     fn calls(&self) -> MutexGuard<'_, HashMap<CallId, WaitingCall<C>>> {
         // The map is whole between any two statements that change it.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(digest: &str) -> (InnerQuestion, oneshot::Receiver<Value>) {
+        let (answer, receiver) = oneshot::channel();
+        let (digest, params) = (digest.to_owned(), json!({"message": digest}));
+        (InnerQuestion { digest, params, answer }, receiver)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_for_its_own_question_and_as_long_as_an_answer_is_taken() {
+        let waiting = Arc::new(WaitingCalls::default());
+        let id = CallId::next();
+        assert_eq!(waiting.add(id.clone(), 1, question("a").0), None);
+        assert!(waiting.take(&id, "b").is_none() && waiting.take(&CallId::next(), "a").is_none());
+        assert_eq!(waiting.take(&id, "a").expect("it waits").0, 1);
+        assert!(waiting.take(&id, "a").is_none());
+
+        // One that was taken and waits again has a time of its own.
+        assert_eq!(waiting.add(id.clone(), 2, question("b").0), None);
+        sleep(LIFETIME / 2).await;
+        assert_eq!(waiting.take(&id, "b").expect("it waits").0, 2);
+        let (question, answer) = question("c");
+        assert_eq!(waiting.add(id.clone(), 3, question), None);
+        sleep(LIFETIME * 3 / 4).await;
+        assert_eq!(waiting.calls().len(), 1);
+        sleep(LIFETIME / 2).await;
+        assert!(waiting.calls().is_empty());
+        assert!(answer.await.is_err(), "nothing answers it");
+    }
+
+    #[tokio::test]
+    async fn too_many_do_not_wait_and_none_does_after_the_end() {
+        let waiting = Arc::new(WaitingCalls::default());
+        for n in 0..MAX_WAITING {
+            assert_eq!(waiting.add(CallId::next(), n, question("a").0), None);
+        }
+        assert_eq!(waiting.add(CallId::next(), 100, question("a").0), Some(100));
+        waiting.end();
+        waiting.all_ended().await;
+        waiting.clear();
+        assert_eq!(waiting.add(CallId::next(), 100, question("a").0), Some(100));
+    }
+
+    #[test]
+    fn no_two_questions_of_a_call_have_the_same_key() {
+        let questions = InnerQuestions::default();
+        let ((a, mut first), (b, refused), (c, mut third)) =
+            (question("a"), question("b"), question("c"));
+        [a, b, c].into_iter().for_each(|it| questions.add(it));
+        assert_eq!(questions.first(), Some(("approval-1".to_owned(), json!({"message": "a"}))));
+        questions.answer("approval-2", json!("no"));
+        assert!(first.try_recv().is_err() && third.try_recv().is_err());
+        questions.answer("approval-1", json!("yes"));
+        assert_eq!(first.try_recv(), Ok(json!("yes")));
+        // The second one was refused meanwhile, and nothing waits for its answer.
+        drop(refused);
+        assert_eq!(questions.first(), Some(("approval-3".to_owned(), json!({"message": "c"}))));
+        questions.answer("approval-2", json!("no"));
+        assert!(third.try_recv().is_err());
+        questions.close();
+        assert!(third.try_recv().is_err() && questions.first().is_none());
+        let next = std::pin::pin!(questions.next());
+        assert!(next.poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
 }

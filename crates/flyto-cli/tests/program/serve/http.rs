@@ -46,6 +46,13 @@ impl Server {
         Self { child, address, token }
     }
 
+    /// Stops it as an operator does; its exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let id = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        kill_process(id, Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+
     /// Sends a request with these header lines beside those that any has.
     fn send(&self, method: &str, path: &str, headers: &[String], body: &str) -> Response {
         let mut stream = TcpStream::connect(&self.address).unwrap();

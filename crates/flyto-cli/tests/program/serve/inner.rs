@@ -192,7 +192,9 @@ fn a_step_of_a_composite_within_another_is_asked_about() {
 /// A step runs beside the one that is asked about.
 fn with_tree() -> (Place, File) {
     let place = with_steps();
-    place.plugin("p", &[("tree", TREE, r#""concurrency_safe": true"#)]);
+    // No deadline ends it before a test gives up.
+    let more = r#""concurrency_safe": true, "timeout_seconds": 600"#;
+    place.plugin("p", &[("tree", TREE, more)]);
     let ids = fifo(&place, "ids");
     configure(&place, &["all_or_none", "p:tree", "undo_it"]);
     let note = json!({
@@ -203,7 +205,7 @@ fn with_tree() -> (Place, File) {
     let steps = json!([{"id": "asked", "tool": "note"}, {"id": "tree", "tool": "p:tree"}]);
     let def = json!({
         "name": "all_or_none", "description": "Does two things at once.",
-        "execution_type": "composite", "composite": {"steps": steps},
+        "execution_type": "composite", "composite": {"steps": steps}, "timeout_seconds": 600,
     });
     approve(&place, &def.to_string());
     (place, ids)
@@ -218,8 +220,26 @@ fn a_call_that_waits_ends_with_its_client() {
     let (status, rest, stderr) = client.end();
     assert_eq!(survivors(&tree), 0);
     assert!(status.success() && rest.is_empty(), "{rest:?} {stderr}");
-    assert_eq!(log(&place), "");
-    // Its end is recorded.
+    check_cancelled(&place);
+}
+
+/// Over HTTP no later request belongs to the client, so that the call waits as long as the server does.
+#[test]
+fn a_call_that_waits_over_http_ends_with_the_server() {
+    let (place, ids) = with_tree();
+    let server = Server::start(&place, &[]);
+    let asked = server.modern("tools/call", call("all_or_none")).event()["result"].take();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let tree = watched(&lines(&ids, 3));
+    assert_eq!(server.terminate(), Some(143));
+    assert_eq!(survivors(&tree), 0);
+    check_cancelled(&place);
+}
+
+/// The step that was asked about did not run, and the end of the composite is recorded.
+#[track_caller]
+fn check_cancelled(place: &Place) {
+    assert_eq!(log(place), "");
     let records = place.flyto(&["audit", "export"]).run().stdout();
     let records: Vec<Value> = records.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let begin = records.iter().find(|it| it["body"]["tool"] == "all_or_none").unwrap();
@@ -275,7 +295,7 @@ fn a_task_asks_about_the_steps_of_its_call() {
         assert_eq!(request["method"], "elicitation/create", "{task}");
         assert!(request["params"]["message"].as_str().unwrap().contains("of do_it"), "{task}");
         // Another key means nothing.
-        for key in ["approval", "approval-9", key] {
+        for (key, answer) in [("approval", &decline()), ("approval-9", &decline()), (key, answer)] {
             let answers = json!({"taskId": id, "inputResponses": {key: answer}});
             assert_eq!(client.result("tasks/update", answers)["resultType"], "complete");
         }
