@@ -4,6 +4,7 @@ mod cycle;
 mod edited;
 mod held;
 mod settled;
+mod stopped;
 mod unreadable;
 
 use std::{
