@@ -14,7 +14,7 @@ use std::{
 };
 
 use flyto_execenv::DEFAULT_GRACE;
-use flyto_program::time_text;
+use flyto_program::{deadline_reached, time_text};
 use flyto_tools::{
     CallContext, Entry, Failure, Input, Origin, Preview, Problem, ProblemKind, Tool, ToolError,
     ToolErrorKind, ToolResult, Validated,
@@ -22,7 +22,7 @@ use flyto_tools::{
 use tokio::{
     runtime::Handle,
     task::{AbortHandle, JoinError},
-    time::{sleep_until, timeout},
+    time::timeout,
 };
 use tracing::Instrument as _;
 
@@ -56,13 +56,13 @@ pub(crate) async fn call(
     let mut task = runtime.spawn(task.in_current_span());
     let _ended = EndedOnDrop(task.abort_handle());
 
-    let Some((given, deadline)) = given.zip(ctx.deadline()) else {
+    let Some(given) = given else {
         return task.await.unwrap_or_else(|err| lost(&name, err));
     };
     tokio::select! {
         biased;
         res = &mut task => return res.unwrap_or_else(|err| lost(&name, err)),
-        () = sleep_until(deadline.into()) => stop.cancel(),
+        () = deadline_reached(ctx) => stop.cancel(),
     }
     match timeout(DEFAULT_GRACE, &mut task).await {
         Ok(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),

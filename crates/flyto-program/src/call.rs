@@ -67,6 +67,18 @@ pub struct Ran {
     pub deadline: Option<Duration>,
 }
 
+/// Waits until the deadline of a call has come, which [moves](CallContext::asking) while a person is asked; without one for ever.
+/// It needs the timers of a Tokio runtime.
+pub async fn deadline_reached(ctx: &CallContext) {
+    loop {
+        match ctx.deadline() {
+            Some(at) if at <= Instant::now() => return,
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// Runs `spec` as the program of the call `ctx`.
 ///
 /// The caller's cancellation ends the program, and its deadline tightens the spec's. With

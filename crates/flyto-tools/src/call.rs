@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use serde::{Serialize, Serializer};
 pub use tokio_util::sync::CancellationToken;
 
+use crate::asked::{AskedTime, Asking, TimeLimit};
+
 /// Needed data of one call. Cloning is cheap, and clones belong to the same call.
 ///
 /// ```
@@ -27,6 +29,9 @@ pub struct CallContext {
     deadline: Option<Instant>,
     /// The time that the deadline was made from.
     timeout: Option<Duration>,
+    limit: Option<TimeLimit>,
+    /// Of this call, those around it and those within it.
+    asked: AskedTime,
     progress: Option<Arc<dyn ProgressSink>>,
     output: Option<Arc<dyn OutputSink>>,
     /// Whether the sink also takes what a tool keeps for its result.
@@ -44,6 +49,8 @@ impl CallContext {
             cancellation: CancellationToken::new(),
             deadline: None,
             timeout: None,
+            limit: None,
+            asked: AskedTime::default(),
             progress: None,
             output: None,
             takes_all_output: false,
@@ -86,8 +93,51 @@ impl CallContext {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
-        self.timeout = None;
+        (self.timeout, self.limit) = (None, None);
         self
+    }
+
+    /// The context of a call whose caller never gives up: for what has a time of its own, as undoing has.
+    #[must_use]
+    pub fn without_deadline(mut self) -> Self {
+        (self.deadline, self.timeout, self.limit) = (None, None, None);
+        self
+    }
+
+    /// Shortens the deadline to a time from now on that stands still while a person [is asked](Self::asking), in this call
+    /// or in one within it: for a tool that has other tools called.
+    ///
+    /// ```
+    /// use std::{thread, time::{Duration, Instant}};
+    ///
+    /// use flyto_tools::CallContext;
+    ///
+    /// let composite = CallContext::new().with_time_limit(Duration::from_secs(5));
+    /// let before = composite.deadline().unwrap();
+    /// let question = composite.nested().asking();
+    /// thread::sleep(Duration::from_millis(2));
+    /// drop(question);
+    /// assert!(composite.deadline().unwrap() >= before + Duration::from_millis(2));
+    /// ```
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        let asked = self.asked.total();
+        let own = TimeLimit::new(limit, asked);
+        let reached = |it: &Option<TimeLimit>| it.as_ref().and_then(|it| it.reached(asked));
+        let is_shorter = reached(&own).is_some_and(|own| self.deadline().is_none_or(|it| own < it));
+        if is_shorter {
+            self.timeout = None;
+        }
+        if reached(&own).is_some_and(|own| reached(&self.limit).is_none_or(|it| own < it)) {
+            self.limit = own;
+        }
+        self
+    }
+
+    /// Says that a person is asked, until what it gives is dropped: [time limits](Self::with_time_limit) of this call, those
+    /// around it and those within it stand still. A [deadline](Self::with_deadline) does not.
+    pub fn asking(&self) -> Asking {
+        self.asked.begin()
     }
 
     /// Sets how long the call may take, from now on. As [`with_deadline`](Self::with_deadline), and texts tell this
@@ -103,7 +153,7 @@ impl CallContext {
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         // A moment beyond what clocks can tell is no deadline.
         self.deadline = Instant::now().checked_add(timeout);
-        self.timeout = self.deadline.map(|_| timeout);
+        (self.timeout, self.limit) = (self.deadline.map(|_| timeout), None);
         self
     }
 
@@ -112,7 +162,7 @@ impl CallContext {
     #[cfg(feature = "validate")]
     pub(crate) fn within(mut self, started: Instant, timeout: Duration) -> Self {
         let deadline = started.checked_add(timeout);
-        if let Some(deadline) = deadline.filter(|own| self.deadline.is_none_or(|it| *own < it)) {
+        if let Some(deadline) = deadline.filter(|own| self.deadline().is_none_or(|it| *own < it)) {
             (self.deadline, self.timeout) = (Some(deadline), Some(timeout));
         }
         self
@@ -173,17 +223,18 @@ impl CallContext {
         &self.cancellation
     }
 
-    /// When the caller gives up, if at all.
+    /// When the caller gives up, if at all. With a [time limit](Self::with_time_limit) it moves while a person is asked.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        let limit = self.limit.and_then(|it| it.reached(self.asked.total()));
+        self.deadline.into_iter().chain(limit).min()
     }
 
     /// How long the caller gave the call, as texts tell it: that of [`with_timeout`](Self::with_timeout), else what is
     /// left until the deadline. `None` without a deadline.
     #[must_use]
     pub fn time_given(&self) -> Option<Duration> {
-        let left = || Some(self.deadline?.saturating_duration_since(Instant::now()));
+        let left = || Some(self.deadline()?.saturating_duration_since(Instant::now()));
         self.timeout.or_else(left)
     }
 
@@ -235,7 +286,7 @@ impl fmt::Debug for CallContext {
         f.debug_struct("CallContext")
             .field("id", &self.id)
             .field("cancelled", &self.cancellation.is_cancelled())
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.deadline())
             .field("progress", &self.progress.is_some())
             .field("output", &self.output.is_some())
             .finish()
@@ -423,7 +474,7 @@ impl<F: Fn(OutputChunk<'_>) + Send + Sync + 'static> OutputSink for F {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::{sync::Mutex, thread};
 
     use super::*;
 
@@ -436,6 +487,31 @@ mod tests {
         });
         ctx.report(progress, "reading");
         assert_eq!(seen.lock().unwrap().as_deref(), expected);
+    }
+
+    #[test]
+    fn time_limits_stand_still_for_questions_of_any_call_of_theirs() {
+        let outer = CallContext::new().with_time_limit(Duration::from_secs(60));
+        let inner = outer.nested().with_time_limit(Duration::from_secs(30));
+        let fixed = inner.clone().with_deadline(Instant::now() + Duration::from_secs(30));
+        let at = |it: &CallContext| it.deadline().unwrap();
+        let before = [at(&outer), at(&inner), at(&fixed)];
+        let began = Instant::now();
+        let questions = [inner.asking(), outer.nested().asking()];
+        thread::sleep(Duration::from_millis(5));
+        drop(questions);
+        let most = began.elapsed();
+        let moved = [at(&outer) - before[0], at(&inner) - before[1]];
+        for moved in moved {
+            assert!(moved >= Duration::from_millis(5), "{moved:?}");
+            assert!(moved <= most, "both questions count once: {moved:?} of {most:?}");
+        }
+        assert_eq!(moved[0], moved[1]);
+        assert_eq!(at(&fixed), before[2], "a deadline is one moment");
+        // Nothing moves once the answer is there, and the shorter one of two holds.
+        assert_eq!(at(&inner), at(&inner));
+        assert_eq!(at(&inner.clone().with_time_limit(Duration::from_secs(40))), at(&inner));
+        assert_eq!(inner.without_deadline().deadline(), None);
     }
 
     #[test]

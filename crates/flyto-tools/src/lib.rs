@@ -5,6 +5,7 @@
 mod tool;
 
 // what a call gets, and what comes of it,
+mod asked;
 mod call;
 mod content;
 mod error;
@@ -29,6 +30,7 @@ mod native;
 #[cfg(feature = "validate")]
 mod validate;
 
+pub use asked::Asking;
 pub use call::{
     CallContext, CallId, CancellationToken, InvalidCallId, OutputChannel, OutputChunk, OutputSink,
     Progress, ProgressSink,

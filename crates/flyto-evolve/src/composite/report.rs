@@ -3,6 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::{
+    MAX_VALUE_BYTES,
+    run::{Run, StepEnd},
+    value::n_bytes,
+};
+
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,4 +70,42 @@ pub struct UndoReport {
     pub failed: Vec<(String, String)>,
     /// Completed steps that declare no undo.
     pub not_undoable: Vec<String>,
+}
+
+impl Run<'_> {
+    /// One report for each step, in the written order. A step that was started and has no end was
+    /// dropped: it is abandoned. Outputs have 1 MiB together, and what comes beyond is left out and
+    /// says so.
+    pub(super) fn reports(&self, started: &[bool], ends: Vec<Option<StepEnd>>) -> Vec<StepReport> {
+        let mut left = MAX_VALUE_BYTES;
+        let steps = self.composite.steps.iter().zip(ends).zip(started);
+        steps
+            .map(|((step, end), was_started)| {
+                let mut report = StepReport {
+                    id: step.id.clone(),
+                    tool: step.tool.clone(),
+                    status: if *was_started { StepStatus::Abandoned } else { StepStatus::NotRun },
+                    duration_ms: 0,
+                    n_calls: 0,
+                    output: None,
+                    why: None,
+                };
+                if let Some(end) = end {
+                    report.status = end.status;
+                    report.duration_ms = u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX);
+                    report.n_calls = end.n_calls;
+                    report.why = end.why;
+                    let output = end.value.and_then(|it| it.output.or(it.text));
+                    report.output = output.map(|it| match left.checked_sub(n_bytes(&it)) {
+                        Some(rest) => {
+                            left = rest;
+                            it
+                        }
+                        None => "[left out: the results are too long together]".into(),
+                    });
+                }
+                report
+            })
+            .collect()
+    }
 }

@@ -1,8 +1,8 @@
 //! One call of a composite: which steps run when, and what becomes of the call.
 //!
 //! A step starts when those that it needs are over, and runs beside others only where all their tools allow it; else the
-//! written order holds. All steps share one time limit and one cancellation. Everything runs in the task of the caller, so
-//! dropping the call drops every step; nothing is undone then.
+//! written order holds. All steps share one cancellation and one time limit, which stands still while a person is asked.
+//! Everything runs in the task of the caller, so dropping the call drops every step; nothing is undone then.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use std::{
 };
 
 use flyto_execenv::SpillDir;
-use flyto_program::omission_notice;
+use flyto_program::{deadline_reached, omission_notice};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult,
 };
@@ -68,9 +68,8 @@ pub(super) struct Ran {
 pub(super) struct Run<'a> {
     pub(super) composite: &'a Composite,
     pub(super) caller: &'a dyn ToolCaller,
-    pub(super) ctx: &'a CallContext,
-    /// When all of it is over.
-    pub(super) deadline: Instant,
+    /// That of the call, with the time limit of the composite.
+    pub(super) ctx: CallContext,
     pub(super) input: Arc<Value>,
     /// Whether calls of each step's tool may run beside others.
     pub(super) is_safe: Vec<bool>,
@@ -90,15 +89,15 @@ pub(super) struct Completed {
 }
 
 /// What became of a step.
-struct StepEnd {
-    status: StepStatus,
-    value: Option<StepValue>,
-    why: Option<String>,
+pub(super) struct StepEnd {
+    pub(super) status: StepStatus,
+    pub(super) value: Option<StepValue>,
+    pub(super) why: Option<String>,
     failure: Option<Failure>,
     /// Whether the tool of the step is what failed: it gave a result, and the failure is its own.
     is_of_tool: bool,
-    n_calls: usize,
-    wall: Duration,
+    pub(super) n_calls: usize,
+    pub(super) wall: Duration,
 }
 
 /// What became of one call of a step, retries included.
@@ -173,7 +172,7 @@ impl Run<'_> {
                     {
                         ended = if self.ctx.cancellation().is_cancelled() {
                             Ended::Cancelled
-                        } else if Instant::now() >= self.deadline {
+                        } else if self.is_over() {
                             Ended::TimedOut
                         } else {
                             Ended::Failed(index)
@@ -212,6 +211,9 @@ impl Run<'_> {
             Ended::Done => None,
             Ended::Failed(index) => {
                 let failure = ends[*index].as_ref().and_then(|it| it.failure.clone());
+                // An input that another step had a part in is no fault of the caller.
+                let is_callers = self.composite.needs(*index).is_empty();
+                let failure = failure.filter(|it| *it != Failure::BadInput || is_callers);
                 Some(failure.unwrap_or(Failure::reported()))
             }
             Ended::NoOutput(_) => Some(Failure::reported()),
@@ -244,10 +246,20 @@ impl Run<'_> {
         })
     }
 
+    /// Whether the time of the call is over.
+    fn is_over(&self) -> bool {
+        self.ctx.deadline().is_some_and(|it| it <= Instant::now())
+    }
+
     /// Waits for a step to end, or for the end of the call.
     async fn next(&self, running: &mut Vec<Pending<'_>>, grace: Option<Instant>) -> Event {
         let mut cancelled = pin!(self.ctx.cancellation().cancelled());
-        let mut over = pin!(tokio::time::sleep_until(grace.unwrap_or(self.deadline).into()));
+        let mut over = pin!(async {
+            match grace {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => deadline_reached(&self.ctx).await,
+            }
+        });
         poll_fn(|cx| {
             for at in 0..running.len() {
                 if let Poll::Ready(end) = running[at].1.as_mut().poll(cx) {
@@ -436,7 +448,7 @@ impl Run<'_> {
             n_calls += 1;
             let Attempt { value, why, failure, may_retry, is_refused } =
                 self.call_once(step, input.clone(), token).await;
-            let is_over = token.is_cancelled() || Instant::now() >= self.deadline;
+            let is_over = token.is_cancelled() || self.is_over();
             if why.is_none()
                 || !may_retry
                 || is_over
@@ -473,19 +485,17 @@ impl Run<'_> {
         }
     }
 
-    /// The deadline of the call is that of the step or of the composite, whichever is earlier. A
-    /// tool that has not ended 2 seconds behind it is dropped, which ends it.
+    /// The deadline of the call is that of the step or of the composite, whichever is earlier.
     async fn call_once(&self, step: &Step, input: Value, token: &CancellationToken) -> Attempt {
-        let own = step.timeout.and_then(|it| Instant::now().checked_add(it));
-        let deadline = own.map_or(self.deadline, |it| it.min(self.deadline));
-        let ctx = self.ctx.clone().with_cancellation(token.child_token()).with_deadline(deadline);
+        let mut ctx = self.ctx.clone().with_cancellation(token.child_token());
+        if let Some(timeout) = step.timeout {
+            ctx = ctx.with_time_limit(timeout);
+        }
         let input = Input::from_value(input);
         let called = self.caller.call_tool(&ctx, &step.tool, input);
-        // A tool that does not keep to the deadline is dropped.
-        let called = tokio::time::timeout_at((deadline + GRACE).into(), called).await;
-        let result = match called {
-            Ok(Ok(result)) => result,
-            Ok(Err(err)) => {
+        let result = match in_time(&ctx, called).await {
+            Some(Ok(result)) => result,
+            Some(Err(err)) => {
                 let may_retry = err.retryable();
                 let why = err.chain();
                 return Attempt {
@@ -499,7 +509,7 @@ impl Run<'_> {
                     is_refused: true,
                 };
             }
-            Err(_) => ToolResult::failed(
+            None => ToolResult::failed(
                 Failure::TimedOut { after: step.timeout },
                 "the call did not end in time, and was abandoned",
             ),
@@ -533,42 +543,6 @@ impl Run<'_> {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(call());
         }
     }
-
-    /// One report for each step, in the written order. A step that was started and has no end was
-    /// dropped: it is abandoned. Outputs have 1 MiB together, and what comes beyond is left out and
-    /// says so.
-    fn reports(&self, started: &[bool], ends: Vec<Option<StepEnd>>) -> Vec<StepReport> {
-        let mut left = MAX_VALUE_BYTES;
-        let steps = self.composite.steps.iter().zip(ends).zip(started);
-        steps
-            .map(|((step, end), was_started)| {
-                let mut report = StepReport {
-                    id: step.id.clone(),
-                    tool: step.tool.clone(),
-                    status: if *was_started { StepStatus::Abandoned } else { StepStatus::NotRun },
-                    duration_ms: 0,
-                    n_calls: 0,
-                    output: None,
-                    why: None,
-                };
-                if let Some(end) = end {
-                    report.status = end.status;
-                    report.duration_ms = u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX);
-                    report.n_calls = end.n_calls;
-                    report.why = end.why;
-                    let output = end.value.and_then(|it| it.output.or(it.text));
-                    report.output = output.map(|it| match left.checked_sub(n_bytes(&it)) {
-                        Some(rest) => {
-                            left = rest;
-                            it
-                        }
-                        None => "[left out: the results are too long together]".into(),
-                    });
-                }
-                report
-            })
-            .collect()
-    }
 }
 
 /// The end of a call that was not made, since its input could not be made.
@@ -592,5 +566,18 @@ fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
         is_of_tool: false,
         n_calls,
         wall: Duration::ZERO,
+    }
+}
+
+/// Waits for a call no longer than 2 seconds behind its deadline. A tool that has not ended then is dropped, which ends it.
+pub(super) async fn in_time<T>(ctx: &CallContext, called: impl Future<Output = T>) -> Option<T> {
+    let over = async {
+        deadline_reached(ctx).await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        called = called => Some(called),
+        () = over => None,
     }
 }

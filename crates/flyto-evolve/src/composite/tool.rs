@@ -4,7 +4,6 @@ use std::{
     borrow::Cow,
     fmt,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
-    time::Instant,
 };
 
 use async_trait::async_trait;
@@ -315,12 +314,10 @@ impl CompositeTool {
     ) -> Called {
         let timeout =
             self.composite.timeout.map_or(self.def.timeout(), |it| it.min(self.def.timeout()));
-        let own = Instant::now() + timeout;
         let mut run = Run {
             composite: &self.composite,
             caller,
-            ctx,
-            deadline: ctx.deadline().map_or(own, |it| it.min(own)),
+            ctx: ctx.clone().with_time_limit(timeout),
             input: Arc::new(if input.is_empty() { json!({}) } else { input.value().clone() }),
             is_safe,
             n_calls: AtomicUsize::new(0),

@@ -1,15 +1,12 @@
 //! Taking back what a call completed.
 
-use std::{
-    sync::PoisonError,
-    time::{Duration, Instant},
-};
+use std::{sync::PoisonError, time::Duration};
 
 use flyto_tools::{CancellationToken, Failure, Input};
 
 use super::{
     UndoReport,
-    run::{Completed, GRACE, Run},
+    run::{Completed, Run, in_time},
 };
 use crate::RecordedStep;
 
@@ -46,9 +43,8 @@ impl Run<'_> {
             std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
         let mut res = UndoReport::default();
         // The call may be cancelled, and its time over; what is taken back has its own.
-        let ctx =
-            self.ctx.clone().with_cancellation(CancellationToken::new()).with_timeout(UNDO_TIME);
-        let over = Instant::now() + UNDO_TIME;
+        let ctx = self.ctx.clone().with_cancellation(CancellationToken::new()).without_deadline();
+        let ctx = ctx.with_time_limit(UNDO_TIME);
         for it in completed.into_iter().rev() {
             let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);
             let scope = it.scope;
@@ -64,12 +60,12 @@ impl Run<'_> {
                 }
             };
             let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input.clone()));
-            let called = tokio::time::timeout_at((over + GRACE).into(), called).await;
+            let called = in_time(&ctx, called).await;
             self.keep(|| {
                 let (text, failure) = match &called {
-                    Ok(Ok(result)) => (result.output.clone(), result.failure.clone()),
-                    Ok(Err(err)) => (err.chain(), Some(Failure::reported())),
-                    Err(_) => (String::new(), Some(Failure::TimedOut { after: None })),
+                    Some(Ok(result)) => (result.output.clone(), result.failure.clone()),
+                    Some(Err(err)) => (err.chain(), Some(Failure::reported())),
+                    None => (String::new(), Some(Failure::TimedOut { after: None })),
                 };
                 RecordedStep {
                     step: step.id.clone(),
@@ -80,18 +76,18 @@ impl Run<'_> {
                     text,
                     output: None,
                     failure,
-                    is_refused: matches!(called, Ok(Err(_))),
+                    is_refused: matches!(called, Some(Err(_))),
                     is_truncated: false,
                 }
             });
             match called {
-                Ok(Ok(result)) if !result.is_error() => res.undone.push(name),
-                Ok(Ok(result)) => {
+                Some(Ok(result)) if !result.is_error() => res.undone.push(name),
+                Some(Ok(result)) => {
                     let end = result.output.floor_char_boundary(1024);
                     res.failed.push((name, result.output[..end].trim().to_owned()));
                 }
-                Ok(Err(err)) => res.failed.push((name, err.chain())),
-                Err(_) => res.failed.push((name, "it did not end in time".to_owned())),
+                Some(Err(err)) => res.failed.push((name, err.chain())),
+                None => res.failed.push((name, "it did not end in time".to_owned())),
             }
         }
         res

@@ -9,7 +9,7 @@ mod running;
 
 use std::{
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use flyto_evolve::{CompositeTool, ToolDefinition};
@@ -21,7 +21,8 @@ use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
 
-/// Calls what is registered, and keeps the names of what was called. A tool named `denied` is refused, as by a rule.
+/// Calls what is registered, and keeps the names of what was called. A tool named `denied` is refused, as by a rule; a person
+/// is asked about one named `asked`, for longer than the time that is left.
 #[derive(Debug)]
 struct Caller {
     registry: Arc<Registry>,
@@ -39,6 +40,11 @@ impl ToolCaller for Caller {
         self.called.lock().unwrap().push(format!("{name} {}", input.value()));
         let entry =
             self.registry.get(name).ok_or_else(|| ToolError::new(ToolErrorKind::NotFound, name))?;
+        if name == "asked" {
+            let _question = ctx.asking();
+            let limit = ctx.deadline().unwrap() - Instant::now();
+            tokio::time::sleep(limit + Duration::from_millis(50)).await;
+        }
         if name == "denied" {
             return Err(ToolError::new(ToolErrorKind::Refused, "a rule denies it"));
         }
@@ -101,7 +107,7 @@ impl Bench {
             .metadata(reading())
             .run(meet)
             .unwrap());
-        for name in ["write", "remove", "denied"] {
+        for name in ["write", "remove", "denied", "asked"] {
             let tool = async |_, it: Object| ToolResult::text(Value::Object(it).to_string());
             add(NativeTool::builder(name, "Changes something.").run(tool).unwrap());
         }

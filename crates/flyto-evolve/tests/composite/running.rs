@@ -330,3 +330,33 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn time_in_which_a_person_is_asked_is_not_that_of_the_tool() {
+    let bench = Bench::new();
+    let composite = json!({
+        "steps": [
+            {"id": "a", "tool": "asked", "timeout_ms": 2000, "with": {"n": 1}},
+            {"id": "b", "tool": "asked", "with": {"n": by_ref("/steps/a/output/n")}},
+        ],
+        "timeout_ms": 3000,
+    });
+    let result = guarded(bench.call(composite, json!({}))).await;
+    assert_eq!((result.output.as_str(), result.failure), (r#"{"n":1}"#, None));
+}
+
+#[tokio::test]
+async fn an_input_that_a_step_made_is_no_fault_of_the_caller() {
+    let bench = Bench::new();
+    for (list, failure) in [
+        (by_ref("/input/list"), Failure::BadInput),
+        (by_ref("/steps/a/output/list"), Failure::reported()),
+    ] {
+        let steps = json!([
+            {"id": "a", "tool": "echo", "with": {"list": by_ref("/input/list")}},
+            {"id": "b", "tool": "echo", "for_each": list},
+        ]);
+        let result = bench.call(json!({"steps": steps}), json!({"list": "abc"})).await;
+        assert_eq!(result.failure, Some(failure), "{}", result.output);
+    }
+}

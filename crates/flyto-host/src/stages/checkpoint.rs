@@ -11,9 +11,9 @@ use std::{
 };
 
 use async_trait::async_trait;
+use flyto_program::deadline_reached;
 use flyto_tools::CallContext;
 use serde::Serialize;
-use tokio::time::sleep_until;
 
 use super::{Call, Next, Stage, StageResult, names};
 use crate::{
@@ -224,6 +224,8 @@ pub(super) async fn guarded<T>(
     if is_cancelled() {
         return Err(NoAnswer::Ended(CallEnd::Cancelled));
     }
+    // Whoever answers may take longer than the tools that wait for it.
+    let _asking = call.ctx().asking();
     let mut asked = pin!(asked);
     let polled = poll_fn(|cx| {
         let poll = catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
@@ -269,17 +271,11 @@ pub(super) async fn unless_over<T>(
     ctx: &CallContext,
     waited: impl Future<Output = T>,
 ) -> Result<T, CallEnd> {
-    let deadline = async {
-        match ctx.deadline() {
-            Some(at) => sleep_until(at.into()).await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         biased;
         res = waited => Ok(res),
         () = ctx.cancellation().cancelled() => Err(CallEnd::Cancelled),
-        () = deadline => Err(CallEnd::TimedOut),
+        () = deadline_reached(ctx) => Err(CallEnd::TimedOut),
     }
 }
 

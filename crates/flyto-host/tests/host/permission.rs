@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -14,8 +15,8 @@ use flyto_host::{
     stages::{Answer, CheckpointHandler, Question, names},
 };
 use flyto_tools::{
-    Access, CallContext, Input, Metadata, NativeTool, NoInput, Origin, PermissionClass, Preview,
-    ToolCaller as _, ToolErrorKind,
+    Access, CallContext, Failure, Input, Metadata, NativeTool, NoInput, Origin, PermissionClass,
+    Preview, ToolCaller as _, ToolErrorKind,
 };
 
 use crate::world::{World, call};
@@ -432,4 +433,32 @@ fn a_rule_for_an_evolved_tool_answers_for_the_text_that_was_approved() {
     assert_eq!(verdict("Bash(curl:*)", evolved()), Verdict::Allow);
     assert_eq!(verdict("Bash(rm:*)", evolved()), Verdict::Deny);
     assert_eq!(verdict("Bash(curl:*)", Origin::Native), Verdict::Ask);
+}
+
+/// Says yes once the time that was left is over.
+#[derive(Debug)]
+struct Slow;
+
+#[async_trait]
+impl CheckpointHandler for Slow {
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        let left = question.call.ctx().time_given().expect("there is a limit");
+        tokio::time::sleep(left + Duration::from_millis(50)).await;
+        Ok(Answer::Yes)
+    }
+}
+
+#[tokio::test]
+async fn a_time_limit_stands_still_while_a_person_is_asked() {
+    let world = world("{}");
+    let host = builder(&world).checkpoint_handler(Slow).build();
+    let call = async |ctx: CallContext| {
+        let prepared = host.prepare("p:run", Input::empty()).expect("it is there");
+        prepared.run(&ctx).await.expect("it is permitted").failure
+    };
+    let limited = CallContext::new().with_time_limit(Duration::from_secs(2));
+    assert_eq!(call(limited).await, None);
+    // That of the caller does not.
+    let limited = CallContext::new().with_timeout(Duration::from_millis(200));
+    assert!(matches!(call(limited).await, Some(Failure::TimedOut { .. })));
 }

@@ -54,7 +54,10 @@ fn stop_everywhere<T>(
         drop(stopped);
 
         let after = kept(&store);
-        assert!(after == whole || after == before && res.is_err(), "{after:?} after {k} operations");
+        assert!(
+            after == whole || after == before && res.is_err(),
+            "{after:?} after {k} operations"
+        );
         store.recover().unwrap();
         assert_eq!(store.recover().unwrap(), [], "putting in order twice, after {k} operations");
         assert_eq!(kept(&store), after, "putting in order changes it, after {k} operations");
