@@ -272,4 +272,6 @@ pub use client::{
     ApproveError, ClientOptions, DefinitionChange, Elicitation, ElicitationAnswer,
     ElicitationHandler, HeldBack, SERVED_BY, ServerChanges, ServerReport, ServerStatus, Servers,
 };
-pub use server::{ClientApprovals, ConnectionEnd, HttpOptions, Revision, Server, ServerOptions};
+pub use server::{
+    ClientApprovals, ConnectionEnd, HttpOptions, Revision, SERVER_TOOL_NAMES, Server, ServerOptions,
+};

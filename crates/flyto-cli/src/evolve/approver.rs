@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
@@ -39,6 +39,8 @@ pub(crate) struct AtTerminal {
     prompt: Arc<dyn Prompt>,
     by: String,
     editor: Option<Editor>,
+    /// The text of the last edit, where it was refused: the person goes on with it.
+    refused: Mutex<Option<String>>,
 }
 
 /// How often a person is asked again after an answer that is none.
@@ -47,7 +49,7 @@ const MAX_ASKED: usize = 3;
 impl AtTerminal {
     /// Asks the person of an environment. An editor that it names may change a proposal.
     pub(crate) fn new(prompt: Arc<dyn Prompt>, env: &Environment) -> Self {
-        Self { prompt, by: person(env), editor: Editor::of(env) }
+        Self { prompt, by: person(env), editor: Editor::of(env), refused: Mutex::default() }
     }
 
     async fn line(&self, question: &str) -> Result<String, ApproverError> {
@@ -96,9 +98,11 @@ impl AtTerminal {
 
     /// The definition as the person leaves it; `None` where that is as it was, which is told.
     async fn edited(&self, editor: &Editor, review: &Review) -> Option<String> {
-        let text = format!("{:#}\n", review.definition);
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let is_again = refused.is_some();
+        let text = refused.unwrap_or_else(|| format!("{:#}\n", review.definition));
         let what = match editor.edit(&text).await {
-            Ok(edited) if edited != text => return Some(edited),
+            Ok(edited) if edited != text || is_again => return Some(edited),
             Ok(_) => "nothing was changed".to_owned(),
             Err(err) => format!("the text could not be edited: {err}"),
         };
@@ -113,6 +117,13 @@ impl Approver for AtTerminal {
         self.prompt.write(&tame(&format!("{review}\n")));
         Ok(Decision::new(self.answer(review).await?, self.by.clone()))
     }
+
+    fn refused_edit(&self, text: &str, why: &str) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        self.prompt.write(&tame(&format!(
+            "\nthe edited text is refused: {why}\n`edit` goes on with it; this is the text before the edit:\n\n"
+        )));
+    }
 }
 
 /// Keeps each proposal for a person, where none can be asked.
@@ -123,6 +134,10 @@ pub(crate) struct Later;
 impl Approver for Later {
     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
         Ok(Decision::new(Answer::Later, "no terminal"))
+    }
+
+    fn shows(&self) -> bool {
+        false
     }
 }
 
@@ -158,5 +173,9 @@ impl Approver for Named {
             )));
         }
         Ok(Decision::new(Answer::Save, self.by.clone()))
+    }
+
+    fn shows(&self) -> bool {
+        false
     }
 }

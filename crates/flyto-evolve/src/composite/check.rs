@@ -254,7 +254,10 @@ impl Catalog {
         let Some(found) = self.find(tool) else {
             let what = format!("there is no tool {}", quoted(tool));
             let names = self.names();
-            let help = match closest(tool, names.iter().map(String::as_str)) {
+            // One of those above would call itself.
+            let others =
+                names.iter().map(String::as_str).filter(|it| !path.iter().any(|above| above == it));
+            let help = match closest(tool, others) {
                 Some(meant) => format!("did you mean {}?", quoted(meant)),
                 None => not_there(tool),
             };

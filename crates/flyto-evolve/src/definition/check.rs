@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     codes,
-    run::{TemplateFault, VariableFault, render, variable_name, variable_names},
+    run::{TemplateFault, VariableFault, option_fault, render, variable_name, variable_names},
 };
 
 /// One thing that is wrong, at a place of the definition.
@@ -195,6 +195,11 @@ fn body(def: &ToolDefinition, res: &mut Vec<Fault>) {
         let what = format!("a tool of the type \"{kind}\" needs a {kind}, and it is empty");
         res.push(Fault::new(codes::BAD_BODY, &pointer, what).help("write the text that bash runs"));
     }
+    if let Some(why) = option_fault(text) {
+        let what = format!("the {kind} {why}");
+        let help = "begin with the name of a program";
+        res.push(Fault::new(codes::BAD_BODY, &pointer, what).help(help));
+    }
     if text.contains('\0') {
         let what =
             format!("the {kind} holds a NUL character, at which the system would cut it off");
@@ -253,6 +258,37 @@ fn unlisted(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
         };
         res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
     }
+    for (written, name) in misspelt(def, text) {
+        let what = format!("`{written}` is no placeholder, though {} is a parameter", quoted(name));
+        let help = format!(
+            "write `{{{{.{name}}}}}`; where another program is to read it, make a script of the command"
+        );
+        res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
+    }
+}
+
+/// What stands for a parameter and is not in the form of a placeholder: `{{city}}`, `{{.city`, `{{.city | upper}}`. Each with
+/// the parameter. `{{- .city}}` and `{{.city.name}}` are for another program.
+fn misspelt<'a>(def: &ToolDefinition, text: &'a str) -> BTreeSet<(&'a str, &'a str)> {
+    let mut res = BTreeSet::new();
+    for (at, _) in text.match_indices("{{") {
+        let inside = &text[at + 2..];
+        let line = inside.find('\n').unwrap_or(inside.len());
+        let end = inside[..line].find("}}");
+        let inside = &inside[..end.unwrap_or(line)];
+        let inner = inside.trim_matches([' ', '\t']);
+        let rest = inner.strip_prefix('.').unwrap_or(inner);
+        let is_of_name = |it: char| it.is_alphanumeric() || it == '_' || it == '-';
+        let name = &rest[..rest.find(|it| !is_of_name(it)).unwrap_or(rest.len())];
+        let is_placeholder = end.is_some() && inner.strip_prefix('.') == Some(name);
+        let is_alone = end.is_none()
+            || matches!(rest[name.len()..].trim_start().chars().next(), None | Some('|'));
+        if def.parameters().any(|it| it == name) && is_alone && !is_placeholder {
+            let written = at + 2 + inside.len() + end.map_or(0, |_| 2);
+            res.insert((&text[at..text.floor_char_boundary(written.min(at + 80))], name));
+        }
+    }
+    res
 }
 
 /// Two parameters with one variable (`a-b` and `a_b`, or names that differ in case), and a name that

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
     check::{Checked, conflict, told_hash},
-    duplicate, names,
+    duplicate,
     waits::Place,
 };
 use crate::{
@@ -96,7 +96,9 @@ impl ToolBuilder {
     /// As [`apply`](Self::apply).
     pub async fn dry_run(&self, proposal: &Proposal) -> Result<Review, Refusal> {
         let checked = self.check(proposal).await?;
-        Ok(Self::review(proposal, &checked, false))
+        let review = Self::review(proposal, &checked, false);
+        self.record_shown(proposal, &checked).await;
+        Ok(review)
     }
 
     /// Counts one more proposal of the session, or refuses it. Proposals that are refused count as
@@ -121,8 +123,22 @@ impl ToolBuilder {
     /// Checks, asks, and does what the answer says. An answer that edits the text begins anew with
     /// the checks, so no text is saved that did not go through them.
     async fn decide(&self, mut proposal: Proposal) -> Result<Applied, Refusal> {
+        // The text before an edit, which is asked about again where the edit is refused.
+        let (mut before, mut is_edited) = (None, false);
         for n_edits in 0..=MAX_EDITS {
-            let checked = self.check(&proposal).await?;
+            let checked = match (self.check(&proposal).await, before.take()) {
+                (Err(why), Some((former, was_edited))) => {
+                    if let Some(approver) = &self.inner.approver {
+                        approver.refused_edit(&proposal.text, &why.to_string());
+                    }
+                    (proposal, is_edited) = (former, was_edited);
+                    self.check(&proposal).await?
+                }
+                (checked, _) => checked?,
+            };
+            if n_edits == 0 && proposal.waits_as.is_none() {
+                self.record_proposed(&proposal, &checked).await;
+            }
             let hash = checked.definition.hash();
             if self.session().denied.get(&hash).is_some_and(|it| *it >= MAX_DENIALS) {
                 let reason =
@@ -132,10 +148,12 @@ impl ToolBuilder {
             let Some(approver) = &self.inner.approver else {
                 return Err(Refusal::NotApproved { why: "there is no approver".to_owned() });
             };
-            let review = Self::review(&proposal, &checked, n_edits > 0);
+            let review = Self::review(&proposal, &checked, is_edited);
             let name = &checked.definition.name;
             let told = told_hash(&checked.definition, &checked.secrets);
-            self.record("shown", json!({"tool": name, "sha256": told, "by": proposal.by})).await;
+            if approver.shows() {
+                self.record_shown(&proposal, &checked).await;
+            }
             let decision = ask(&**approver, &review)
                 .await
                 .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
@@ -156,6 +174,8 @@ impl ToolBuilder {
                     return self.save(&proposal, checked, &review, approval).await;
                 }
                 Answer::Edit(text) => {
+                    before = Some((proposal.clone(), is_edited));
+                    is_edited = true;
                     proposal.text = text;
                     proposal.place = "the edited text".to_owned();
                 }
@@ -187,6 +207,21 @@ impl ToolBuilder {
         })
     }
 
+    async fn record_shown(&self, proposal: &Proposal, checked: &Checked) {
+        let name = &checked.definition.name;
+        let told = told_hash(&checked.definition, &checked.secrets);
+        self.record("shown", json!({"tool": name, "sha256": told, "by": proposal.by})).await;
+    }
+
+    async fn record_proposed(&self, proposal: &Proposal, checked: &Checked) {
+        let secrets = &checked.secrets;
+        let body = json!({
+            "tool": checked.definition.name, "sha256": told_hash(&checked.definition, secrets), "base": proposal.base,
+            "by": proposal.by, "secrets": secrets.iter().map(|it| it.found.fingerprint).collect::<Vec<_>>(),
+        });
+        self.record("proposed", body).await;
+    }
+
     /// Has a proposal wait no longer, after an answer that makes no version.
     ///
     /// # Errors
@@ -215,7 +250,7 @@ impl ToolBuilder {
             definition.created_by.clone_from(&proposal.by);
         }
         // Another owner may have taken the name while the person was asked.
-        names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
+        self.check_name(&definition.name, &[])?;
         // Or another process changed a tool that it calls.
         self.check_graph_now(&definition, Some(&checked.tools)).await?;
         let base = checked.last.as_ref().map(|it| it.number);

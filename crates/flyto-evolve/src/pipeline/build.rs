@@ -82,6 +82,8 @@ pub(super) struct Inner {
     pub(super) waiting: Mutex<Waiting>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) guard: Guard,
+    /// Names of tools that a host has beside its registry.
+    pub(super) protected: Vec<String>,
     pub(super) max_per_session: u32,
     session: Mutex<Session>,
     /// The tools of this process by name, with their versions: what the registry has of the owner.
@@ -134,6 +136,7 @@ pub(crate) struct Denial {
 /// | [`quarantine_after`](Self::quarantine_after) | 3 failures in a row that no input can have caused |
 /// | [`record_calls`](Self::record_calls) | no call is recorded |
 /// | [`owner`](Self::owner) | tools are registered for `evolve` |
+/// | [`protected_names`](Self::protected_names) | [`PROTECTED_NAMES`](crate::PROTECTED_NAMES), and what the registry has of others |
 ///
 /// ```
 /// use flyto_evolve::{CallRecording, HostContext, Store, ToolBuilder};
@@ -206,6 +209,12 @@ impl Builder {
         self
     }
 
+    /// Protects more names, those of tools that are beside the registry: of a server that adds some, for example.
+    pub fn protected_names<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.inner.protected.extend(names.into_iter().map(Into::into));
+        self
+    }
+
     /// Sets another guard against secrets. The default is that of `flyto-security`, with the values of the host's
     /// variables whose names look secret.
     pub fn guard(mut self, guard: Arc<dyn SecretGuard>) -> Self {
@@ -261,6 +270,7 @@ impl ToolBuilder {
                 waiting: Mutex::default(),
                 approver: None,
                 guard: Guard::Default(Vec::new()),
+                protected: Vec::new(),
                 max_per_session: DEFAULT_MAX_PER_SESSION,
                 session: Mutex::default(),
                 tools: Mutex::default(),

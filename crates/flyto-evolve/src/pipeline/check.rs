@@ -19,11 +19,9 @@ use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Location, Source};
 use flyto_security::Tier;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{
-    Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, names, syntax,
-};
+use super::{Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, syntax};
 use crate::{
     Body, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding,
     Store, StoreError, ToolDefinition, Version, codes,
@@ -72,7 +70,7 @@ impl ToolBuilder {
         let mut own: Vec<String> = all.map(|it| it.definition.name.clone()).collect();
         // A name that looks like one that waits could be approved in its place.
         own.extend(self.blocking(|store| store.waiting_names()).await?);
-        names::check(&name, &self.inner.registry, &self.inner.owner, &own)?;
+        self.check_name(&name, &own)?;
 
         let last = {
             let name = name.clone();
@@ -121,11 +119,6 @@ impl ToolBuilder {
         if secrets.iter().any(|it| it.found.tier >= Tier::Block) {
             return Err(Refusal::Secret { findings: secrets });
         }
-        let body = json!({
-            "tool": name, "sha256": told_hash(&definition, &secrets), "base": proposal.base, "by": proposal.by,
-            "secrets": secrets.iter().map(|it| it.found.fingerprint).collect::<Vec<_>>(),
-        });
-        self.record("proposed", body).await;
         let examples = example::run(&definition, &self.inner.env, &self.inner.host).await;
         let examples = self.redacted(examples).await?;
         if let ExampleReport::Ran { outcomes } = &examples

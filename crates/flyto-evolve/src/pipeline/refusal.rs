@@ -266,7 +266,7 @@ impl Refusal {
             Self::Secret { findings } => {
                 let told = told(findings).into_iter();
                 let mut advice: Vec<String> =
-                    told.map(|it| format!("{}: {}", it.pointer, it.found.advice())).collect();
+                    told.map(|it| format!("{}: {}", it.place(), it.advice())).collect();
                 advice.dedup();
                 advice.join("; ")
             }
@@ -347,7 +347,7 @@ impl fmt::Display for Refusal {
                 f.write_str("it holds what looks like a secret: ")?;
                 let told = told(findings).into_iter();
                 let found: Vec<String> =
-                    told.map(|it| format!("{}, {}", it.pointer, it.found)).collect();
+                    told.map(|it| format!("{}, {}", it.place(), it.found)).collect();
                 f.write_str(&found.join("; "))
             }
             Self::Unscanned { why } => {

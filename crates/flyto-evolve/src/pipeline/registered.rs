@@ -15,7 +15,7 @@ use flyto_tools::{DescribeContext, LeftOut, Tool, ToolError, Validated};
 use serde_json::json;
 
 use super::{
-    Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, names, tracked::Tracked,
+    Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, tracked::Tracked,
 };
 use crate::{
     Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, MAX_COMPOSITE_DEPTH, Pending,
@@ -258,7 +258,7 @@ impl ToolBuilder {
         definition: ToolDefinition,
         tools: ToolHashes,
     ) -> Result<(), Refusal> {
-        names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
+        self.check_name(&definition.name, &[])?;
         let (name, number, hash) = (definition.name.clone(), definition.version, definition.hash());
         let tool = self.made(definition, tools, None, &self.catalog())?;
         self.exchange(&name, number, Some(Current { hash, tool }))

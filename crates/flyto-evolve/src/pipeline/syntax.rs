@@ -45,7 +45,8 @@ pub(super) async fn check(
     };
     let spec = Spec::new("bash")
         .class(Class::EVOLVE)
-        .args(["-n", "-c", &text, &def.name])
+        // Behind `--` no text is an option, such as `+n`, which would have it run.
+        .args(["-n", "-c", "--", &text, &def.name])
         .env(inherited(&host.env))
         .working_dir(&host.working_dir)
         .deadline(MAX_TIME)

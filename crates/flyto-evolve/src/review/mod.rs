@@ -124,7 +124,23 @@ impl SecretFinding {
 
 impl fmt::Display for SecretFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}: {}", self.pointer, self.found, self.found.advice())
+        write!(f, "{}, {}: {}", self.place(), self.found, self.advice())
+    }
+}
+
+impl SecretFinding {
+    /// The pointer, or that several texts have it together.
+    pub(crate) fn place(&self) -> &str {
+        if self.pointer.is_empty() { "the definition as a whole" } else { &self.pointer }
+    }
+
+    /// What to write in place of the secret: only the text that bash runs can read a variable.
+    pub(crate) fn advice(&self) -> String {
+        let is_run = ["", "/script", "/command"].contains(&self.pointer.as_str());
+        match is_run {
+            true => self.found.advice(),
+            false => "leave it out; a script reads it from the environment".to_owned(),
+        }
     }
 }
 
@@ -296,6 +312,17 @@ pub trait Approver: fmt::Debug + Send + Sync {
     ///
     /// No answer could be had, which denies.
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError>;
+
+    /// Whether a person sees each review before the answer. The log of events says of one that was seen that it was shown.
+    fn shows(&self) -> bool {
+        true
+    }
+
+    /// Tells why a text that the answer [edited](Answer::Edit) is refused; the text before is asked about again. Without a method
+    /// of its own, an approver tells nothing.
+    fn refused_edit(&self, text: &str, why: &str) {
+        let _ = (text, why);
+    }
 }
 
 /// Asks, and takes a panic for an error.

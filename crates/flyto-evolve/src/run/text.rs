@@ -1,6 +1,13 @@
-//! What a result says of a program that did not end well.
+//! The text that bash is given, and what a result says of a program that did not end well.
 
 use flyto_execenv::{Exit, Signal};
+
+/// Why bash would take a text for options: it begins with `-` or `+`, and `bash -c` reads such words in front of its
+/// command (bash(1), "Options"). The word behind them, which is the name of the tool, would run as the command.
+pub(crate) fn option_fault(text: &str) -> Option<&'static str> {
+    let begins = text.starts_with(['-', '+']);
+    begins.then_some("begins with `-` or `+`, and bash would take it for options of its own")
+}
 
 /// What stands behind `exit: ` for the end of bash.
 pub(super) fn exit_text(exit: Option<Exit>) -> String {

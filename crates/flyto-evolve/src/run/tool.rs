@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{
     environment::inherited,
     render,
-    text::exit_text,
+    text::{exit_text, option_fault},
     variables::{too_long, variables},
 };
 use crate::{Body, DefinitionHash, ToolDefinition};
@@ -68,6 +68,9 @@ pub(crate) enum NotCurrent {
         "the definition on the disk is not the one that was approved (approved {approved}, found {found})"
     )]
     Changed { approved: String, found: String },
+    /// A file with its text cannot be used.
+    #[error("its text cannot be read as it was approved: {0}")]
+    Unusable(String),
     /// The tool was archived since.
     #[error("the tool was archived; restore it to call it")]
     Archived,
@@ -135,7 +138,7 @@ impl EvolvedTool {
     /// # Errors
     ///
     /// [`ToolErrorKind::Unsupported`] for a composite, which is a [`CompositeTool`](crate::CompositeTool), and [`ToolErrorKind::NotStartable`] for a command whose
-    /// placeholders stand where a value would be code.
+    /// placeholders stand where a value would be code, and for a text that bash would take for options.
     pub fn new(
         def: ToolDefinition,
         env: ExecEnv,
@@ -159,6 +162,10 @@ impl EvolvedTool {
                 return Err(ToolError::new(ToolErrorKind::Unsupported, what));
             }
         };
+        if let Some(why) = option_fault(&text) {
+            let what = format!("the text of {:?} {why}", def.name);
+            return Err(ToolError::new(ToolErrorKind::NotStartable, what));
+        }
         let spec = Spec::new("bash")
             .class(Class::EVOLVE)
             .args(["-c", &text, &def.name])
@@ -268,7 +275,9 @@ pub(crate) fn check_current(
 /// The error of a call that is not made.
 pub(crate) fn refused(name: &str, why: &NotCurrent) -> ToolError {
     let kind = match why {
-        NotCurrent::Changed { .. } | NotCurrent::Held(_) => ToolErrorKind::DigestMismatch,
+        NotCurrent::Changed { .. } | NotCurrent::Unusable(_) | NotCurrent::Held(_) => {
+            ToolErrorKind::DigestMismatch
+        }
         NotCurrent::Archived => ToolErrorKind::NotFound,
         NotCurrent::Unreadable(_) => ToolErrorKind::Unreachable,
     };

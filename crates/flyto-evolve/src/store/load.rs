@@ -356,6 +356,7 @@ impl Store {
 
     /// Adds what belongs to no tool.
     fn add_others(&self, res: &mut Loaded) -> Result<(), StoreError> {
+        res.damaged.extend(self.misnamed()?);
         res.damaged.extend(self.damaged_counts());
         match self.set_aside_files() {
             Ok(files) => res.set_aside = files,

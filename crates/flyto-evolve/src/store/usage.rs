@@ -127,7 +127,7 @@ impl Store {
         Ok(self.read_json(PINS)?.unwrap_or_default())
     }
 
-    /// Pins a tool, or with `None` takes its pin away.
+    /// Pins a tool for this person: no rule archives or quarantines it.
     ///
     /// ```
     /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
@@ -138,27 +138,46 @@ impl Store {
     /// let approval = Approval::now("ada", def.hash());
     /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
     ///
-    /// store.pin("now", Some("ada"))?;
+    /// store.pin("now", "ada")?;
     /// assert_eq!(store.pins()?["now"], "ada");
-    /// store.pin("now", None)?;
-    /// assert!(store.pins()?.is_empty() && store.pin("other", None).is_err());
+    /// store.unpin("now", "grace")?;
+    /// assert!(store.pins()?.is_empty() && store.pin("other", "ada").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`stage`](Self::stage).
-    pub fn pin(&self, name: &str, by: Option<&str>) -> Result<(), StoreError> {
+    pub fn pin(&self, name: &str, by: &str) -> Result<(), StoreError> {
+        self.change_pin(name, true, by)
+    }
+
+    /// Takes the pin of a tool away; `by` is who did it.
+    ///
+    /// # Errors
+    ///
+    /// As [`pin`](Self::pin).
+    pub fn unpin(&self, name: &str, by: &str) -> Result<(), StoreError> {
+        self.change_pin(name, false, by)
+    }
+
+    fn change_pin(&self, name: &str, is_pinned: bool, by: &str) -> Result<(), StoreError> {
         if self.last(name)?.is_none() {
             return Err(StoreError::NotFound { name: name.to_owned(), version: None });
         }
         let _lock = self.lock()?;
         let mut all = self.pins()?;
-        match by {
-            Some(by) => drop(all.insert(name.to_owned(), by.to_owned())),
-            None => drop(all.remove(name)),
-        }
-        self.log()?.event("", "pinned", &json!({"tool": name, "by": by}))?;
+        let event = match is_pinned {
+            true => {
+                all.insert(name.to_owned(), by.to_owned());
+                "pinned"
+            }
+            false => {
+                all.remove(name);
+                "unpinned"
+            }
+        };
+        self.log()?.event("", event, &json!({"tool": name, "by": by}))?;
         let text = serde_json::to_string_pretty(&all).expect("all its keys are texts");
         self.replace(PINS, text.as_bytes())
     }

@@ -22,6 +22,23 @@ impl Store {
         Ok(res)
     }
 
+    /// The files and directories whose names no tool can have. A name that begins with a dot is none that a person gave.
+    pub(super) fn misnamed(&self) -> Result<Vec<Damaged>, StoreError> {
+        let mut res = Vec::new();
+        for (dir, end) in [(TOOLS, ".json"), (HISTORY, "")] {
+            let names = self.told("list", dir, self.files().names(dir))?;
+            let names = names.iter().filter(|it| !it.starts_with('.'));
+            res.extend(names.filter_map(|it| {
+                let why = file_name_fault(it.strip_suffix(end)?)?;
+                let why =
+                    format!("its name {why}, so it is no tool; rename it, with the \"name\" in it");
+                Some(Damaged { path: self.path(&format!("{dir}/{it}")), why })
+            }));
+        }
+        res.truncate(MAX_TOOLS);
+        Ok(res)
+    }
+
     /// The numbers of all versions of a tool, in order.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
         if let Some(why) = file_name_fault(name) {

@@ -145,7 +145,7 @@ impl Store {
         };
         let version = match version {
             Ok(version) => version,
-            Err(StoreError::Damaged { why, .. }) => return Err(changed(why)),
+            Err(StoreError::Damaged { why, .. }) => return Err(NotCurrent::Unusable(why)),
             Err(err) => return Err(unreadable(err)),
         };
         if version.hash() != approved {
@@ -164,7 +164,7 @@ impl Store {
                 "{}, edited by hand: approve the edit or discard it",
                 found.hash().short()
             ))),
-            View::Unusable(why) => Err(changed(why)),
+            View::Unusable(why) => Err(NotCurrent::Unusable(why)),
             View::Current | View::Behind { .. } | View::Archived => Ok(()),
         }
     }

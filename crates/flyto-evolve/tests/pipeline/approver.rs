@@ -18,6 +18,8 @@ pub(crate) struct Scripted {
     pub(crate) seen: Mutex<Vec<Review>>,
     /// By which name it answers; "ada" where there is none.
     name: Mutex<Option<String>>,
+    /// Edits that were refused: the text, and why.
+    pub(crate) refused: Mutex<Vec<(String, String)>>,
 }
 
 impl Scripted {
@@ -50,6 +52,10 @@ impl Scripted {
 
 #[async_trait::async_trait]
 impl Approver for Scripted {
+    fn refused_edit(&self, text: &str, why: &str) {
+        self.refused.lock().unwrap().push((text.to_owned(), why.to_owned()));
+    }
+
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
         self.seen.lock().unwrap().push(review.clone());
         let next = self.next.lock().unwrap().pop_front();

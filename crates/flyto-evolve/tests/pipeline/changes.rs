@@ -148,10 +148,21 @@ async fn answers_once_edit_and_later() {
     assert_eq!(saved.definition.body.text(), Some("echo edited\n"));
     assert!(bench.approver.last().is_edited);
     assert_eq!(saved.approval.unwrap().sha256, bench.approver.last().sha256);
-    // An edit goes through all checks.
-    bench.approver.answers(Answer::Edit(def("Bash", "echo edited\n").file_text()));
-    let refusal = bench.refused(def("other", "uptime\n").file_text()).await;
-    assert!(matches!(refusal, Refusal::Protected { .. }), "{refusal}");
+    // An edit goes through all checks; what was there before one that is refused is asked about again.
+    for (text, part) in [
+        (def("Bash", "echo edited\n").file_text(), "the name \"Bash\""),
+        ("{".to_owned(), "the text ends inside an object"),
+    ] {
+        bench.approver.answers(Answer::Edit(text.clone()));
+        bench.approver.answers(Answer::Deny { reason: "no".to_owned() });
+        let refusal = bench.refused(def("other", "uptime\n").file_text()).await;
+        assert!(matches!(refusal, Refusal::Denied { .. }), "{refusal}");
+        let (refused, why) = bench.approver.refused.lock().unwrap().pop().unwrap();
+        assert_eq!(refused, text);
+        assert!(why.contains(part), "{why}");
+        let last = bench.approver.last();
+        assert_eq!((last.name.as_str(), last.is_edited), ("other", false));
+    }
 
     bench.approver.answers(Answer::Later);
     let proposal = Proposal::of(&def("wait", "hostname\n"), "session-9");

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use flyto_evolve::{Answer, Applied, PROTECTED_NAMES, Proposal, Refusal, Stage, ToolDefinition};
+use flyto_evolve::{
+    Answer, Applied, Approver, ApproverError, Body, Decision, EvolvedTool, HostContext,
+    PROTECTED_NAMES, Proposal, Refusal, Review, Stage, Store, ToolBuilder, ToolDefinition,
+};
+use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_tools::{NativeTool, NoInput};
 use serde_json::json;
 
@@ -315,4 +319,109 @@ async fn a_parameter_that_no_schema_lists_is_told() {
     let refusal = bench.refused(listed.file_text()).await;
     assert!(matches!(refusal, Refusal::Invalid { .. }), "{refusal}");
     assert!(refusal.to_string().contains("`{{.x}}` is no parameter that the schema lists"));
+}
+
+#[tokio::test]
+async fn no_text_is_taken_for_options_of_bash() {
+    // `+n` switches off what keeps `bash -n` from running the next word, which is the name of the tool.
+    let bench = Bench::new();
+    let ran = bench.store().dir().with_file_name("ran");
+    let program = ran.with_file_name("name_that_runs");
+    std::fs::write(&program, format!("#!/bin/sh\ntouch '{}'\n", ran.display())).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let host =
+        HostContext::new([("PATH", path.as_str())].into_iter().collect::<Environment>(), "/tmp");
+    let env = ExecEnv::new(Local::new());
+    let store = Store::new(bench.store().dir());
+    let builder = ToolBuilder::builder(store, env.clone(), host.clone(), Arc::default())
+        .approver(Arc::clone(&bench.approver) as _)
+        .build();
+    for text in ["+n", "-x", "--", "-l", "+nl", "-", "+O extglob", "-c ls"] {
+        for kind in ["command", "script"] {
+            let def = json!({"name": "name_that_runs", "description": "D.", "execution_type": kind, kind: text});
+            let refusal = builder.apply(Proposal::new(def.to_string(), "s")).await.unwrap_err();
+            assert!(matches!(refusal.stage(), Stage::Definition), "{text}: {refusal}");
+            assert!(refusal.to_string().contains("take it for options"), "{text}: {refusal}");
+        }
+    }
+    // A store may hold such a text, from another program; a host may have one made of its own.
+    let mut def = def("name_that_runs", "");
+    def.body = Body::Command("+n".to_owned());
+    let err = EvolvedTool::new(def, env, host).unwrap_err();
+    assert!(err.to_string().contains("take it for options"), "{err}");
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
+async fn what_only_looks_like_a_placeholder_is_refused() {
+    let bench = Bench::new();
+    let refused = async |command: &str| {
+        let def = json!({
+            "name": "weather", "description": "D.", "execution_type": "command", "command": command,
+            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        });
+        bench.builder.dry_run(&Proposal::new(def.to_string(), "s")).await.err()
+    };
+    for command in [
+        "echo {{city}}",
+        "echo {{ city }}",
+        "echo {{.city",
+        "echo {{.city | upper}}",
+        "echo {{.city}",
+    ] {
+        let refusal = refused(command).await.expect(command);
+        let advice = refusal.advice();
+        assert!(advice.contains("write `{{.city}}`"), "{command}: {refusal} -> {advice}");
+    }
+    for command in
+        ["echo {{.city}}", "echo {{ .city }}", "show '{{- .city}} {{.city.name}} {{town}} {{'"]
+    {
+        assert!(refused(command).await.is_none(), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn names_beside_the_registry_are_protected_too() {
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.protected_names(["jobs__start"]));
+    for name in ["jobs_start", "Jobs-Start", "j0bs_start"] {
+        let refusal = bench.refused(def(name, "date\n").file_text()).await;
+        assert!(
+            matches!(&refusal, Refusal::LookAlike { other, .. } if other == "jobs__start"),
+            "{refusal}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_log_tells_what_was_proposed_and_what_was_shown() {
+    #[derive(Debug)]
+    struct Unseen;
+    #[async_trait::async_trait]
+    impl Approver for Unseen {
+        async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+            Ok(Decision::new(Answer::Later, "nobody"))
+        }
+        fn shows(&self) -> bool {
+            false
+        }
+    }
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.approver(Arc::new(Unseen)));
+    let events = || -> Vec<String> {
+        let reader = flyto_audit::Reader::open(bench.store().dir().join("events")).unwrap();
+        reader.records().unwrap().map(|it| it.unwrap().event).collect()
+    };
+    let proposal = Proposal::of(&def("now", "date\n"), "s");
+    let Ok(Applied::Staged { id }) = bench.builder.apply(proposal).await else { panic!() };
+    assert_eq!(events(), ["proposed", "staged"]);
+    let waiting = bench.store().pending_one(&id).unwrap().proposal();
+    bench.builder.dry_run(&waiting).await.unwrap();
+    assert_eq!(events(), ["proposed", "staged", "shown"]);
+    let (_, builder) = bench.again();
+    builder.resume(&id).await.unwrap();
+    assert_eq!(events()[2..], ["shown", "shown", "begin", "end", "registered"]);
+    bench.store().pin("now", "ada").unwrap();
+    bench.store().unpin("now", "grace").unwrap();
+    assert_eq!(events()[7..], ["pinned", "unpinned"]);
 }

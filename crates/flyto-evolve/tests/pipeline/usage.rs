@@ -14,7 +14,7 @@ async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
     let script = format!("[ ! -e '{}' ] || exit 3\n", broken.display());
     bench.save(&def("shaky", &script), None).await;
     bench.save(&def("pinned", "exit 4\n"), None).await;
-    bench.store().pin("pinned", Some("ada")).unwrap();
+    bench.store().pin("pinned", "ada").unwrap();
     for is_broken in [true, true, false, true, true] {
         match is_broken {
             true => std::fs::write(&broken, "").unwrap(),
@@ -102,7 +102,7 @@ async fn what_is_not_used_is_told_first_and_archived_on_demand() {
     let bench = Bench::new();
     bench.save(&def("used", "echo used\n"), None).await;
     bench.save(&def("kept", "echo 'kept by a person'\n"), None).await;
-    bench.store().pin("kept", Some("ada")).unwrap();
+    bench.store().pin("kept", "ada").unwrap();
     let never = DecayPolicy::default();
     assert!(bench.builder.decay(&never, Some("rule")).await.unwrap().is_empty());
     let at_once = DecayPolicy::new(Duration::ZERO, Duration::ZERO);

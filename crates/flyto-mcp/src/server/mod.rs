@@ -61,6 +61,16 @@ use self::{
 };
 use crate::Servers;
 
+/// The names of the tools that a server offers beside those of its host.
+pub const SERVER_TOOL_NAMES: &[&str] = &[
+    background::tools::START,
+    background::tools::STATUS,
+    background::tools::RESULT,
+    background::tools::CANCEL,
+    discovery::SEARCH,
+    discovery::CALL,
+];
+
 /// Offers the tools of a host to clients of the Model Context Protocol.
 ///
 /// A server is `Send` and `Sync`, cloning is cheap, and each connection is served by itself: what one client agreed on, has in

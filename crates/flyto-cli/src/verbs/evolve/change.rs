@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::decide::{changed, check_text, working};
 use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
-use crate::evolve::{failed, person, refused};
+use crate::evolve::{by_evolve, failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -94,9 +94,9 @@ pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
     )?;
     if !callers.is_empty() {
         session.screen.note(format_args!(
-            "called by {}, which refuse their calls until it is back: `flyto evolve restore {}`",
+            "called by {}, which refuse their calls until it is back: {}",
             callers.join(", "),
-            one_line(name)
+            by_evolve(["restore", name])
         ));
     }
     Ok(res)
@@ -151,7 +151,8 @@ struct Pinned<'a> {
 pub(super) fn pin(name: &str, pinned: bool, session: &Session) -> Result<Exit, Stop> {
     let by = person(session.env());
     let store = session.evolve_store()?;
-    store.pin(name, pinned.then_some(&*by)).map_err(|err| {
+    let changed = if pinned { store.pin(name, &by) } else { store.unpin(name, &by) };
+    changed.map_err(|err| {
         let is_of_pins =
             matches!(&err, StoreError::Damaged { path, .. } if path.ends_with("pins.json"));
         match is_of_pins {

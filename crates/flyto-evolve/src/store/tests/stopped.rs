@@ -127,13 +127,13 @@ fn what_a_person_says_of_a_finding_is_kept_whole_or_not_at_all() {
 
 #[test]
 fn a_pin_is_set_or_not() {
-    let set = stop_everywhere(with_tool, |store| store.pin("t", Some("ada")));
+    let set = stop_everywhere(with_tool, |store| store.pin("t", "ada"));
     let taken = stop_everywhere(
         |store| {
             with_tool(store);
-            store.pin("t", Some("ada")).unwrap();
+            store.pin("t", "ada").unwrap();
         },
-        |store| store.pin("t", None),
+        |store| store.unpin("t", "grace"),
     );
     assert!(set >= 6 && taken >= 6, "{set} and {taken}");
 }

@@ -213,3 +213,27 @@ fn an_unreadable_list_of_acknowledgements_is_an_error() {
         Err(StoreError::Damaged { .. })
     ));
 }
+
+#[test]
+fn a_file_whose_name_no_tool_can_have_is_told() {
+    let (_temp, store) = store();
+    store.commit(new("t", "echo 1\n", None)).unwrap();
+    let text = fs::read_to_string(store.view_path("t")).unwrap();
+    for name in ["a__b", "two words", ".hidden"] {
+        fs::write(store.dir().join(format!("tools/{name}.json")), &text).unwrap();
+    }
+    fs::create_dir(store.dir().join("history/x:y")).unwrap();
+    for loaded in [store.load().unwrap(), store.recover_and_load().unwrap().1] {
+        let told: Vec<String> = loaded
+            .damaged
+            .iter()
+            .map(|it| format!("{}: {}", it.path.file_name().unwrap().display(), it.why))
+            .collect();
+        expect![[r#"
+            a__b.json: its name holds `__`, which stands between a plugin and its tool, so it is no tool; rename it, with the "name" in it
+            two words.json: its name holds white space, a control character or an invisible one, so it is no tool; rename it, with the "name" in it
+            x:y: its name holds a colon, which stands between a plugin and its tool, so it is no tool; rename it, with the "name" in it"#]]
+        .assert_eq(&told.join("\n"));
+        assert_eq!(loaded.active.len(), 1);
+    }
+}

@@ -20,11 +20,11 @@ use crate::server::{
 /// Starts a call.
 pub(crate) const START: &str = "jobs__start";
 /// Tells how a job stands.
-const STATUS: &str = "jobs__status";
+pub(crate) const STATUS: &str = "jobs__status";
 /// Gives what came of one.
-const RESULT: &str = "jobs__result";
+pub(crate) const RESULT: &str = "jobs__result";
 /// Ends one.
-const CANCEL: &str = "jobs__cancel";
+pub(crate) const CANCEL: &str = "jobs__cancel";
 /// Longest wait for the end of a job, in seconds: less than the minute after which clients give a call up.
 /// A longer wait counts as this one, and a model asks again.
 const MAX_WAIT_SECONDS: f64 = 50.0;
