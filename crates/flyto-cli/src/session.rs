@@ -21,7 +21,7 @@ use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 use crate::ancestors;
 use crate::args::Common;
 use crate::backend;
-use crate::evolve::{Evolved, Hints, Later};
+use crate::evolve::{Evolved, Hints, Later, remember_store};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
@@ -76,6 +76,7 @@ impl Session {
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
         flags.evolve = common.evolve;
+        remember_store(flags.config.as_deref(), flags.evolve.as_deref());
         Self { screen, env, flags, sandbox: None, dir: None }
     }
 

@@ -1,5 +1,6 @@
 //! The tools that agents write, joined to the host: its registry has them, and its stages are around each call.
 
+mod advice; // command lines for a reader to run
 mod approver; // how a person is asked
 mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
@@ -20,12 +21,13 @@ use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
 use flyto_security::{DefaultGuard, SecretGuard as _, Tier};
 use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
+pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
 use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
-use crate::words::{command_line, counted, one_line};
+use crate::words::{counted, one_line};
 
 /// The owner of the tools for agents, as reports show it.
 const OWNER: &str = "flyto evolve";
@@ -61,6 +63,7 @@ impl Evolved {
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .owner(STORE_OWNER)
             .approver(approver)
+            .protected_names(flyto_mcp::SERVER_TOOL_NAMES.iter().copied())
             .caller(Arc::new(Steps(Arc::downgrade(host))));
         let builder = secret_rules
             .iter()
@@ -206,8 +209,8 @@ impl Evolved {
             ));
         }
         if matches!(store.last(name), Ok(Some(it)) if it.status == Status::Archived) {
-            let restore = command_line(["flyto", "evolve", "restore", name]);
-            return Some(format!("a tool of that name was set aside: `{restore}` brings it back"));
+            let restore = by_evolve(["restore", name]);
+            return Some(format!("a tool of that name was set aside: {restore} brings it back"));
         }
         if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
             return Some(unapproved(it));
@@ -215,13 +218,12 @@ impl Evolved {
         let found = report.damaged.iter().find(|it| is_file_of(&it.path, name))?;
         let is_held =
             store.load().is_ok_and(|it| it.held.iter().any(|it| it.definition.name == name));
-        let [restore, archive] =
-            ["restore", "archive"].map(|it| command_line(["flyto", "evolve", it, name]));
+        let [restore, archive] = ["restore", "archive"].map(|it| by_evolve([it, name]));
         Some(
             damaged(found)
                 + &match is_held {
                     true => format!(
-                        ": `{restore}` has the version before it run again, `{archive}` sets the tool aside"
+                        ": {restore} has the version before it run again, {archive} sets the tool aside"
                     ),
                     false => String::new(),
                 },
@@ -233,9 +235,9 @@ impl Evolved {
 pub(crate) fn unapproved(it: &Unapproved) -> String {
     let name = one_line(&it.definition.name);
     if let Some(version) = it.version {
-        let history = command_line(["flyto", "evolve", "history", &it.definition.name]);
+        let history = by_evolve(["history", &it.definition.name]);
         return format!(
-            "version {version} of the tool {name} has no approval: `{history}` shows which one has, and a rollback has that one run"
+            "version {version} of the tool {name} has no approval: {history} shows which one has, and a rollback has that one run"
         );
     }
     let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
@@ -311,7 +313,7 @@ impl ToolSource for Watched {
 
 /// What approves a proposal.
 pub(crate) fn approve(id: &str) -> String {
-    format!("`{}`", command_line(["flyto", "evolve", "approve", id]))
+    by_evolve(["approve", id])
 }
 
 /// The name in the id of a proposal.
@@ -376,19 +378,19 @@ pub(crate) fn refused_by(refusal: Refusal, verb: &str) -> Stop {
                 for it in findings.iter().filter(|it| seen.insert(it.found.fingerprint.to_string()))
                 {
                     let (print, rule) = (it.found.fingerprint.to_string(), &it.found.rule);
-                    let words = ["flyto", "evolve", "acknowledge", &print, "--rule", rule];
-                    let words = command_line(words);
+                    let words = ["acknowledge", &print, "--rule", rule, "--reason", "TEXT"];
                     stop = stop.with_help(format!(
-                        "if it is none, a person records that: `{words} --reason TEXT`"
+                        "if it is none, a person records that: {}",
+                        by_evolve(words)
                     ));
                 }
             }
             match refusal {
                 Refusal::Exists { version, .. } | Refusal::Conflict { current: version, .. } => {
-                    stop.with_help(format!("`flyto evolve {verb} --base {version} FILE`"))
+                    stop.with_help(by_evolve([verb, "--base", &version.to_string(), "FILE"]))
                 }
                 Refusal::Duplicate { is_same: false, .. } => {
-                    stop.with_help(format!("`flyto evolve {verb} --distinct-because TEXT FILE`"))
+                    stop.with_help(by_evolve([verb, "--distinct-because", "TEXT", "FILE"]))
                 }
                 _ => stop,
             }
@@ -402,12 +404,14 @@ fn mending(err: &StoreError) -> Option<String> {
         StoreError::Decided { name, version, .. } => {
             // What was denied is no version, and there may be none at all.
             let verb = if version.is_some() { "history" } else { "events" };
-            let shows = command_line(["flyto", "evolve", verb, name]);
-            return Some(format!("`{shows}` shows what became of it"));
+            return Some(format!("{} shows what became of it", by_evolve([verb, name])));
         }
         StoreError::Waiting { .. } => {
-            let help = "`flyto evolve list` lists what waits, and `flyto evolve deny ID` takes one off the list";
-            return Some(help.to_owned());
+            return Some(format!(
+                "{} lists what waits, and {} takes one off the list",
+                by_evolve(["list"]),
+                by_evolve(["deny", "ID"])
+            ));
         }
         StoreError::Damaged { path, .. } | StoreError::Io { path, .. } => path,
         StoreError::Events(AuditError::Refused { path, .. }) if path.ends_with("events") => path,

@@ -13,7 +13,7 @@ use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
-use crate::evolve::Evolved;
+use crate::evolve::{Evolved, by_evolve};
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::session::{Loaded, Session};
@@ -216,17 +216,14 @@ fn of_history(args: &List, loaded: &Loaded) -> Vec<String> {
 fn of_store(evolved: &Evolved) -> Vec<String> {
     let mut res = evolved.remarks();
     res.extend(evolved.quarantined().into_iter().map(|(name, why)| {
-        let name = one_line(&name);
-        let why = one_line(&why);
-        format!(
-            "the tool {name} is quarantined: {why}; `flyto evolve restore {name}` brings it back"
-        )
+        let restore = by_evolve(["restore", &name]);
+        let (name, why) = (one_line(&name), one_line(&why));
+        format!("the tool {name} is quarantined: {why}; {restore} brings it back")
     }));
     res.extend(evolved.failing().into_iter().map(|(name, n_calls, why)| {
+        let show = by_evolve(["show", name]);
         let (name, why) = (one_line(name), one_line(&why));
-        format!(
-            "the last {n_calls} calls of the tool {name} failed ({why}), by its text or by their input: `flyto evolve show {name}`"
-        )
+        format!("the last {n_calls} calls of the tool {name} failed ({why}), by its text or by their input: {show}")
     }));
     res
 }

@@ -116,7 +116,11 @@ fn a_tool_lives_from_the_terminal() {
     let id = place.staged(&definition("first", first), &[]);
     let ran = place.evolving(&["call", "first", "text=a"]).run();
     assert_eq!(ran.code, Some(4), "{}", ran.shown());
-    assert!(ran.stderr().contains(&format!("flyto evolve approve {id}")), "{}", ran.shown());
+    assert!(
+        ran.stderr().contains(&format!("flyto --evolve tools evolve approve {id}")),
+        "{}",
+        ran.shown()
+    );
     // The whole text is shown before it is approved, by the hash in its id.
     let review = place.evolve(&["show", &id]).stdout();
     assert!(review.contains("+head -n 1 <<< \"$TOOL_INPUT_TEXT\"\n"), "{review}");
@@ -194,7 +198,13 @@ fn a_person_says_that_a_text_is_no_secret() {
     place.write("proposal.json", &text(TOKEN));
     let ran = place.evolve(&["propose", "proposal.json"]);
     let told = ran.stderr();
-    let command = told.split("`flyto evolve ").nth(1).unwrap().split(" --reason").next().unwrap();
+    let command = told
+        .split("`flyto --evolve tools evolve ")
+        .nth(1)
+        .unwrap()
+        .split(" --reason")
+        .next()
+        .unwrap();
     assert!(!told.contains(TOKEN), "{told}");
     let words: Vec<_> = command.split(' ').chain(["--reason", "an example"]).collect();
     assert_eq!(words[0], "acknowledge");
@@ -234,7 +244,7 @@ fn of_two_updates_at_once_one_wins() {
     // What it would change in the version that won, and what to do.
     assert!(loser.contains("-echo ") && loser.contains("+echo "), "{loser}");
     assert!(loser.contains("--base 2"), "{loser}");
-    assert!(loser.contains("it waits still; `flyto evolve deny t-"), "{loser}");
+    assert!(loser.contains("it waits still; `flyto --evolve tools evolve deny t-"), "{loser}");
     assert!(place.evolve(&["list"]).stdout().contains("1, outdated"));
     let history = place.told(&["history", "t"]);
     assert_eq!(history["versions"].as_array().unwrap().len(), 2);
@@ -253,7 +263,7 @@ fn states_are_told_and_changed() {
     place.evolving(&["evolve", "list"]).check(expect![[r#"
         exit code 0
         -- stderr
-        there are no tools in DIR/tools; `flyto evolve propose FILE` makes one
+        there are no tools in DIR/tools; `flyto --evolve tools evolve propose FILE` makes one
     "#]]);
     // Its schema names no parameter, so no input can be the reason.
     let fails = json!({"name": "fails", "description": "Fails.", "script": "echo no; exit 3\n"});
@@ -271,10 +281,10 @@ fn states_are_told_and_changed() {
     place.staged(&definition("new", "date\n"), &[]);
     let told = place.evolving(&["list"]).run().stderr();
     for part in [
-        "the tool new waits for an answer: `flyto evolve approve new-",
-        "the file of the tool works was edited by hand: `flyto evolve approve works-",
-        "the tool fails is quarantined: it failed 3 times in a row by its own fault; `flyto evolve restore fails`",
-        "the last 3 calls of the tool picky failed (exit code 1), by its text or by their input: `flyto evolve show picky`",
+        "the tool new waits for an answer: `flyto --evolve tools evolve approve new-",
+        "the file of the tool works was edited by hand: `flyto --evolve tools evolve approve works-",
+        "the tool fails is quarantined: it failed 3 times in a row by its own fault; `flyto --evolve tools evolve restore fails`",
+        "the last 3 calls of the tool picky failed (exit code 1), by its text or by their input: `flyto --evolve tools evolve show picky`",
     ] {
         assert!(told.contains(part), "{told}");
     }
@@ -292,14 +302,17 @@ fn states_are_told_and_changed() {
             new-e2d8d6be2f1bcd33598a261e9df322d3c2691b31    -         ada
             works-453fd17c60873fd413d96d209ef2bd7a9977894b  1         an edit of its file
             -- stderr
-            `flyto evolve approve ID` shows what waits, and asks
+            `flyto --evolve tools evolve approve ID` shows what waits, and asks
         "#]],
     );
     let id = place.told(&["list"])["unapproved"][0]["id"].as_str().unwrap().to_owned();
     let edit = place.evolve(&["show", &id]).stdout();
     assert!(edit.contains("-echo yes\n+echo edited\n"), "{edit}");
     let problems = place.evolving(&["list", "--problems"]).run().stderr();
-    assert!(problems.contains(&format!("`flyto evolve approve {id}`")), "{problems}");
+    assert!(
+        problems.contains(&format!("`flyto --evolve tools evolve approve {id}`")),
+        "{problems}"
+    );
     let ran = place.evolving(&["call", "works", "text=x"]).run();
     assert!(ran.stderr().contains("edited by hand"), "{}", ran.shown());
     assert_eq!(ran.code, Some(7));
@@ -327,7 +340,7 @@ fn states_are_told_and_changed() {
     let ran = place.evolving(&["call", "works", "text=x"]).run();
     assert_eq!(ran.code, Some(4));
     assert!(
-        ran.stderr().contains("`flyto evolve restore works` brings it back"),
+        ran.stderr().contains("`flyto --evolve tools evolve restore works` brings it back"),
         "{}",
         ran.shown()
     );
@@ -520,7 +533,7 @@ fn a_tool_goes_to_another_store() {
     place.approved(&definition("t", "echo there\n"), &[]);
     let ran = place.evolve(&["export", "t", "--to", "."]);
     assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "./t.tool.json\n"));
-    assert_eq!(place.evolve(&["export", "t", "--to", "."]).code, Some(5));
+    assert_eq!(place.evolve(&["export", "t", "--to", "."]).code, Some(2));
     assert_eq!(place.evolve(&["export", "t", "--to", "nowhere"]).code, Some(4));
     let other = |words: &[&str]| place.flyto(&[&["--evolve", "other"], words].concat()).run();
     let ran = other(&["evolve", "import", "t.tool.json", "--format", "json"]);
@@ -586,7 +599,10 @@ fn a_call_of_a_tool_that_is_not_loaded_says_why() {
     place.write("tools/tools/new.json", &definition("new", "date\n"));
     for (name, part) in [
         ("old", "tools/history/old/000001.json cannot be used: "),
-        ("new", "the file of the tool new was never approved: `flyto evolve approve new-"),
+        (
+            "new",
+            "the file of the tool new was never approved: `flyto --evolve tools evolve approve new-",
+        ),
     ] {
         let ran = place.evolving(&["call", name, "text=x"]).run();
         assert_eq!(ran.code, Some(4), "{}", ran.shown());

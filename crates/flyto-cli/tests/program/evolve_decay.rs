@@ -51,7 +51,7 @@ fn tools_that_are_not_used_are_archived_unless_they_are_pinned() {
 
     let ran = evolve(&place, &over);
     assert!(ran.stdout().contains("old   0            archived"), "{}", ran.shown());
-    assert!(ran.stderr().contains("`flyto evolve restore NAME`"), "{}", ran.shown());
+    assert!(ran.stderr().contains("`flyto --evolve tools evolve restore NAME`"), "{}", ran.shown());
     assert_eq!(place.evolving(&["call", "old", "text=x"]).run().code, Some(4));
     assert_eq!(place.evolving(&["call", "kept", "text=x"]).run().code, Some(0));
     assert_eq!(told(&place, &over)["tools"], json!([]));

@@ -45,7 +45,9 @@ fn no_damage_brings_an_archived_tool_back() {
         let ran = place.evolving(&["call", "t", "text=a"]).run();
         assert_eq!(ran.code, Some(4), "{}", ran.shown());
         assert!(
-            ran.stderr().contains("`flyto evolve restore t` has the version before it run again"),
+            ran.stderr().contains(
+                "`flyto --evolve tools evolve restore t` has the version before it run again"
+            ),
             "{}",
             ran.shown()
         );
@@ -337,7 +339,11 @@ fn a_full_list_of_proposals_says_how_to_make_room() {
     place.write("proposal.json", &text(8));
     let ran = place.evolve(&["propose", "proposal.json"]);
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
-    assert!(ran.stderr().contains("`flyto evolve deny ID` takes one off"), "{}", ran.shown());
+    assert!(
+        ran.stderr().contains("`flyto --evolve tools evolve deny ID` takes one off"),
+        "{}",
+        ran.shown()
+    );
     place.told(&["deny", &first]);
     place.staged(&text(8), &[]);
 }
@@ -354,7 +360,7 @@ fn a_version_without_an_approval_is_told_as_one() {
     record["approval"] = serde_json::Value::Null;
     std::fs::write(at(2), record.to_string()).unwrap();
 
-    let told = "version 2 of the tool t has no approval: `flyto evolve history t`";
+    let told = "version 2 of the tool t has no approval: `flyto --evolve tools evolve history t`";
     for words in
         [&["call", "t", "text=a"][..], &["evolve", "approve", "t"], &["evolve", "deny", "t"]]
     {

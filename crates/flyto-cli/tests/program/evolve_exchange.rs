@@ -34,7 +34,7 @@ fn a_tool_goes_out_and_comes_in_as_a_skill() {
     let told = json!({"name": "Say_It", "version": 1, "file": "./say-it"});
     assert_eq!(ran.json(), told, "{}", ran.shown());
     // Nothing that is there is written over.
-    assert_eq!(place.evolving(&to).run().code, Some(5));
+    assert_eq!(place.evolving(&to).run().code, Some(2));
     let script = std::fs::read_to_string(place.path().join("say-it/scripts/say-it.sh")).unwrap();
     assert_eq!(script, "echo \"$TOOL_INPUT_TEXT\"\n");
     assert!(place.exists("say-it/SKILL.md"));
@@ -62,7 +62,11 @@ fn an_import_of_a_name_that_is_there_says_how_to_update_it() {
     place.write("t.tool.json", &text);
     let ran = place.evolve(&["import", "t.tool.json"]);
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
-    assert!(ran.stderr().contains("`flyto evolve import --base 1 FILE`"), "{}", ran.shown());
+    assert!(
+        ran.stderr().contains("`flyto --evolve tools evolve import --base 1 FILE`"),
+        "{}",
+        ran.shown()
+    );
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn an_import_says_why_it_is_no_twin() {
     assert_eq!(other(&place, &["evolve", "approve", "--yes", &id]).code, Some(0));
     let ran = other(&place, &["evolve", "import", "top_words.tool.json"]);
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
-    let help = "`flyto evolve import --distinct-because TEXT FILE`";
+    let help = "`flyto --evolve other evolve import --distinct-because TEXT FILE`";
     assert!(ran.stderr().contains(help), "{}", ran.shown());
     let ran = other(
         &place,

@@ -116,8 +116,15 @@ fn a_person_edits_what_was_proposed() {
     // An edit goes through all checks, and leaves no file behind.
     let words = [PROPOSE, &["--base", "1"]].concat();
     let editor = ("VISUAL", "sed -i 's/echo ran/echo $(/'");
-    let (code, seen) = answered_with(&place, &words, "e\n", &[temp, editor]);
-    assert_eq!(code, Some(3), "{seen}");
+    let (code, seen) = answered_with(&place, &words, "e\nl\n", &[temp, editor]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("the edited text is refused: bash cannot read the text"), "{seen}");
+    assert!(!place.evolving(&["evolve", "list"]).run().stdout().contains("$("), "{seen}");
+    // What was refused is there for the next edit.
+    let editor = ("VISUAL", "sed -i 's/echo $(/echo mended/; t; s/echo ran/echo $(/'");
+    let (code, seen) = answered_with(&place, &words, "e\ne\ns\n", &[temp, editor]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "mended\n");
     assert_eq!(std::fs::read_dir(temp.1).unwrap().count(), 0);
 }
 

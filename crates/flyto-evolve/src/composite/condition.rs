@@ -176,11 +176,17 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The order of two numbers: integers exactly, also beyond what a float holds; others as floats. A
-/// value that is no number has no order here.
+/// The order of two numbers: integers exactly, also beyond what a float holds and also where one is written as a float; others as
+/// floats. A value that is no number has no order here.
 fn compared(a: &Value, b: &Value) -> Option<Ordering> {
-    // Integers exactly, where both are.
-    let whole = |it: &Value| it.as_i64().map(i128::from).or(it.as_u64().map(i128::from));
+    /// Far more than 64 bits hold, and less than 128 bits do.
+    const TOO_LARGE: f64 = 1e30;
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and is in range")]
+    let of_float = |it: f64| (it.fract() == 0.0 && it.abs() < TOO_LARGE).then_some(it as i128);
+    let whole = |it: &Value| {
+        let integer = it.as_i64().map(i128::from).or(it.as_u64().map(i128::from));
+        integer.or_else(|| of_float(it.as_f64()?))
+    };
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
@@ -209,6 +215,10 @@ mod tests {
             (json!({"not_empty": of("missing")}), Ok(false)),
             (json!({"equals": [of("n"), 2.0]}), Ok(true)),
             (json!({"equals": [of("n"), "2"]}), Ok(false)),
+            (json!({"equals": [9_007_199_254_740_992.0, 9_007_199_254_740_993_u64]}), Ok(false)),
+            (json!({"less": [9_007_199_254_740_992.0, 9_007_199_254_740_993_u64]}), Ok(true)),
+            (json!({"less": [of("big"), 18_446_744_073_709_551_616.0]}), Ok(true)),
+            (json!({"less": [1.5, 2]}), Ok(true)),
             (json!({"equals": [of("missing"), 2]}), Err(())),
             (json!({"in": [{"a": 1}, of("list")]}), Ok(true)),
             (json!({"in": [1, of("n")]}), Err(())),

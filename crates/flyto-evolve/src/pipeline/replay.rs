@@ -128,7 +128,8 @@ impl ToolBuilder {
             });
         }
         let (tool, sha256) = (definition.name.clone(), definition.hash());
-        Ok(Replay { tool, version, sha256, calls: res })
+        let beyond = reads_outside(definition, &Delivered::default());
+        Ok(Replay { tool, version, sha256, beyond, calls: res })
     }
 
     /// One call; the error says what could not be reproduced.
@@ -159,12 +160,17 @@ impl ToolBuilder {
             format!("version {} is not in the store as it was called", call.version)
         })?;
         let clean = |delivered: Delivered| match guard {
-            Some(guard) => delivered_without_secrets(guard, &delivered)
-                .ok_or("what it delivers cannot be looked through for secrets"),
-            None => Ok(delivered),
+            Some(guard) => {
+                let cleaned = delivered_without_secrets(guard, &delivered)
+                    .ok_or("what it delivers cannot be looked through for secrets")?;
+                let has_secret = cleaned != delivered;
+                Ok((cleaned, has_secret))
+            }
+            None => Ok::<_, &str>((delivered, false)),
         };
         let before = call.result.to_value();
-        let control = clean(self.run_again(recorded, call).await?)?.to_value();
+        let (control, _) = clean(self.run_again(recorded, call).await?)?;
+        let control = control.to_value();
         if let Some(first) = differences(&before, &control).first() {
             let version = call.version;
             return Err(format!(
@@ -176,7 +182,7 @@ impl ToolBuilder {
         if recorded.hash() == other.hash() {
             return Ok(ReplayOutcome::Equal);
         }
-        let delivered = clean(self.run_again(other, call).await?)?;
+        let (delivered, has_secret) = clean(self.run_again(other, call).await?)?;
         let after = delivered.to_value();
         let differences = differences(&before, &after);
         if !differences.is_empty()
@@ -185,6 +191,10 @@ impl ToolBuilder {
             return Err(format!(
                 "what is run delivers something else, and cannot be compared: {why}"
             ));
+        }
+        if differences.is_empty() && has_secret {
+            let why = "a secret was taken out of what both deliver, and it may be another one";
+            return Err(why.to_owned());
         }
         Ok(match differences.is_empty() {
             true => ReplayOutcome::Equal,

@@ -3,7 +3,8 @@
 //! A script or a command runs without network and with a file system of its own; a composite gets the recorded results of
 //! its steps, and calls no tool. Both the version that was recorded and the other one run that way. Where the recorded
 //! version does not give what was recorded, the call depends on something that cannot be had again, and nothing is said about
-//! the other version: what is told as equal or different was reproduced. Nor is anything said where the other version delivers
+//! the other version. Equal means: without network, variables and files of the host, and [`Replay::beyond`] says whether the
+//! text may use such. Nor is anything said where the other version delivers
 //! something else and that may be the confinement's doing: it meets a bound of the replay, gives something else each time, or
 //! its text has more than builtins and filters of its input, which may use the network, variables or files.
 
@@ -55,6 +56,10 @@ pub struct Replay {
     pub version: Option<u64>,
     /// The hash of the definition that was run.
     pub sha256: DefinitionHash,
+    /// What the text may use that a replay does not have, for people: with it, calls that are equal here may differ. `None` for a
+    /// composite, and for a text of builtins and filters of its input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<String>,
     /// One entry for each recorded call, the oldest first; at most [`MAX_RECORDED_CALLS`](crate::MAX_RECORDED_CALLS).
     pub calls: Vec<ReplayedCall>,
 }
@@ -90,7 +95,7 @@ pub struct ReplayedCall {
 #[serde(rename_all = "snake_case", tag = "state")]
 #[non_exhaustive]
 pub enum ReplayOutcome {
-    /// Both versions deliver the same.
+    /// Both versions deliver the same, as a replay runs them: see [`Replay::beyond`].
     Equal,
     /// They deliver something else.
     Different {
@@ -100,6 +105,7 @@ pub enum ReplayOutcome {
     /// Nothing can be said about the other version:
     ///
     /// - the record is not whole, or the recorded call did not run to its end;
+    /// - both deliver the same but for a secret, which was taken out before it was compared;
     /// - the recorded version gives something else when it runs again;
     /// - the other version differs, and met a bound of the replay: 10 s, 1 MiB of output, 512 MiB of memory;
     /// - it differs, and gives something else each time that it runs;

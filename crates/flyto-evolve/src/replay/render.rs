@@ -37,6 +37,15 @@ impl fmt::Display for Replay {
                 }
             }
         }
+        if let Some(beyond) = &self.beyond
+            && self.counts().n_equal > 0
+        {
+            writeln!(
+                f,
+                "equal without network, variables and files of the host; outside of a replay it may differ: {}",
+                one_line(beyond)
+            )?;
+        }
         if !self.calls.is_empty() {
             // A tool may do something else where it is not replayed, and deliver the same.
             writeln!(f, "compared is what each call delivers, and nothing else that it does")?;

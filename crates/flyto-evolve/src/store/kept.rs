@@ -20,6 +20,9 @@ pub const MAX_PENDING_OF_TOOL: usize = 8;
 /// The most proposals of a store that wait.
 pub const MAX_PENDING: usize = 200;
 
+/// How many files in `pending/` that are no proposals are set aside at once: each is recorded, which waits for the disk.
+const MAX_SET_ASIDE: usize = 32;
+
 /// Why a proposal is in `quarantine`, in the name of its file.
 const UNUSABLE: &str = "unusable.proposal";
 
@@ -232,23 +235,34 @@ impl Store {
         Ok(res)
     }
 
-    /// Sets aside the proposals whose files cannot be used. One that the system does not give may be intact, so it stays
-    /// where it is and is added to `damaged`. The lock is held.
+    /// Sets aside the proposals whose files cannot be used, up to 32 of them; the next ones are for the next time, which is added
+    /// to `damaged`. One that the system does not give may be intact, so it stays where it is and is added, too. The lock is held.
     pub(super) fn set_damaged_pending_aside(
         &self,
         damaged: &mut Vec<Damaged>,
     ) -> Result<Vec<Recovered>, StoreError> {
         let mut res = Vec::new();
+        let mut n_left = 0;
         for (id, err) in self.damaged_pending()? {
             let StoreError::Damaged { why, .. } = err else {
                 damaged.push(err.of_one_file()?);
                 continue;
             };
+            if res.len() >= MAX_SET_ASIDE {
+                n_left += 1;
+                continue;
+            }
             let aside = self.quarantine(&self.pending_path(&id)?, UNUSABLE)?;
             let name = id.rsplit_once('-').map_or(&*id, |it| it.0).to_owned();
             let kind = RecoveredKind::ProposalSetAside { id, path: self.path(&aside), why };
             self.log()?.event("", "recovered", &json!({"tool": name, "what": kind}))?;
             res.push(Recovered { name, kind });
+        }
+        if n_left > 0 {
+            let why = format!(
+                "{n_left} more files in it are no proposals; {MAX_SET_ASIDE} are set aside each time that the tools are loaded"
+            );
+            damaged.push(Damaged { path: self.path(PENDING), why });
         }
         Ok(res)
     }

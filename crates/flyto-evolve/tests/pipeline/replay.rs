@@ -193,3 +193,28 @@ async fn advice_to_roll_back_says_what_the_earlier_version_delivers() {
         ]
     );
 }
+
+#[tokio::test]
+async fn what_is_equal_only_without_the_host_is_told_as_such() {
+    let bench = bench();
+    bench.save(&def("greet", "echo hi\n"), None).await;
+    output(&bench.registry, "greet").await;
+    let hidden = "if [ -n \"$DEPLOY\" ]; then echo bye; else echo hi; fi\n";
+    bench.save(&def("greet", hidden), Some(1)).await;
+    check(
+        &bench.approver.last().replay.unwrap().to_string(),
+        expect![[r#"
+            the proposal over 1 recorded calls: 1 equal, 0 different, 0 not reproduced
+            version 1, {}: equal
+            equal without network, variables and files of the host; outside of a replay it may differ: it reads the variable "DEPLOY", which a replay does not have
+            compared is what each call delivers, and nothing else that it does"#]],
+    );
+    // Of two texts from which a secret was taken out, nobody knows. Each is made where it runs, so that no scan of the text sees it.
+    let made = |text: &str| format!("tr A-Za-z B-ZAb-za <<< {text}\n");
+    bench.save(&def("token", &made("fgo_16B7d42E292b6912D7710b838347Zd178A4z")), None).await;
+    output(&bench.registry, "token").await;
+    bench.save(&def("token", &made("fgo_26B7d42E292b6912D7710b838347Zd178A4z")), Some(1)).await;
+    let replay = bench.approver.last().replay.unwrap();
+    let ReplayOutcome::NotReproduced { why } = &replay.calls[0].outcome else { panic!("{replay}") };
+    assert!(why.starts_with("a secret was taken out"), "{why}");
+}

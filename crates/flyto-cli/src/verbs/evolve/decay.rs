@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::decide::working;
 use crate::args::evolve::Decay as Args;
-use crate::evolve::{failed, person, refused};
+use crate::evolve::{by_evolve, failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -53,9 +53,8 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Exit, Stop> {
     }
     screen.answer(table.draw(screen.stdout))?;
     if !args.dry_run && steps.iter().any(|it| it.decay == Decay::Archive) {
-        screen.note(
-            "`flyto evolve restore NAME` brings one back, and `flyto evolve pin NAME` keeps it",
-        );
+        let [restore, pin] = ["restore", "pin"].map(|it| by_evolve([it, "NAME"]));
+        screen.note(format_args!("{restore} brings one back, and {pin} keeps it"));
     }
     Ok(Exit::Ok)
 }

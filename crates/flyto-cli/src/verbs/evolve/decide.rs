@@ -13,13 +13,13 @@ use serde_json::json;
 
 use crate::args::evolve::{Approve, Deny, Propose};
 use crate::evolve::{
-    AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
-    refused, refused_by, unapproved,
+    AtTerminal, Later, Named, approve as approve_words, block_on, by_evolve, can_ask, failed,
+    name_of, person, refused, refused_by, unapproved,
 };
 use crate::exit::{Exit, Why};
 use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
 use crate::stop::{Stop, chain};
-use crate::words::{command_line, one_line, tame};
+use crate::words::{one_line, tame};
 
 /// The largest file that is read as a proposal: four times a definition at its bound, for spaces and escapes.
 const MAX_BYTES: u64 = 4 * flyto_evolve::MAX_DEFINITION_BYTES as u64;
@@ -125,9 +125,9 @@ fn told(applied: Result<Applied, Refusal>, verb: &str, session: &Session) -> Res
     }
     match document {
         Document::Staged { id } if !can_ask(&screen) => screen.note(format_args!(
-            "there is no terminal to ask at: `flyto evolve show {}` shows it, and {} saves it",
-            one_line(id),
-            approve_words(id).replacen("approve ", "approve --yes ", 1)
+            "there is no terminal to ask at: {} shows it, and {} saves it",
+            by_evolve(["show", id]),
+            by_evolve(["approve", "--yes", id])
         )),
         Document::Staged { id } => screen.note(format_args!("{} asks again", approve_words(id))),
         _ => {}
@@ -186,9 +186,10 @@ impl Waiting {
                 if let Some(it) = versions.iter().find(is_it) {
                     return Err(Stop::new(Why::Missing, unapproved(it)));
                 }
-                let what = format!("no proposal {wanted:?} waits");
+                let dir = one_line(&store.dir().to_string_lossy());
+                let what = format!("no proposal {wanted:?} waits in {dir}");
                 let stop = Stop::new(Why::Missing, what);
-                Err(stop.with_help("`flyto evolve list` shows what waits"))
+                Err(stop.with_help(format!("{} shows what waits", by_evolve(["list"]))))
             }
         }
     }
@@ -217,19 +218,17 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     let approver: Arc<dyn Approver> = if args.yes {
         if id != args.name {
             return Err(Stop::usage("`--yes` approves a text by its id, which has its hash")
-                .with_help(format!(
-                    "`flyto evolve show {0}` shows the text of {0}",
-                    one_line(id)
-                )));
+                .with_help(format!("{} shows the text", by_evolve(["show", id]))));
         }
         Arc::new(Named { id: id.to_owned(), by: person(session.env()) })
     } else if can_ask(&session.screen) {
         at_terminal(session)
     } else {
         let stop = Stop::new(Why::Refused, "there is no terminal to ask at");
-        let id = one_line(id);
         return Err(stop.with_help(format!(
-            "read it by `flyto evolve show {id}`, then run `flyto evolve approve --yes {id}`"
+            "read it by {}, then run {}",
+            by_evolve(["show", id]),
+            by_evolve(["approve", "--yes", id])
         )));
     };
     let loaded = load(session, approver)?;
@@ -254,14 +253,14 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     let is_other = args.yes && matches!(&applied, Err(Refusal::NotApproved { .. }));
     told(applied, "propose", session).map_err(|stop| match is_kept {
         true => {
-            let deny = command_line(["flyto", "evolve", "deny", waiting.id()]);
+            let deny = by_evolve(["deny", waiting.id()]);
             stop.with_help(match &waiting {
                 Waiting::Proposal(id) if is_other => format!(
-                    "read it by `flyto evolve show {}` and propose it again, which gives it an id for these tools; `{deny}` \
+                    "read it by {} and propose it again, which gives it an id for these tools; {deny} \
                      removes this one",
-                    one_line(id)
+                    by_evolve(["show", id])
                 ),
-                _ => format!("it waits still; `{deny}` removes it"),
+                _ => format!("it waits still; {deny} removes it"),
             })
         }
         false => stop,

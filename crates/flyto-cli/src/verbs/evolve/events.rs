@@ -6,6 +6,7 @@ use flyto_audit::{AuditError, Record};
 use serde::Serialize;
 
 use crate::args::evolve::Events;
+use crate::evolve::by_evolve;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -79,7 +80,8 @@ pub(super) fn run(args: &Events, session: &Session) -> Result<Exit, Stop> {
     if document.unreadable_lines > 0 {
         let lines = counted(document.unreadable_lines, "line");
         screen.note(format_args!(
-            "{lines} cannot be read; `flyto evolve events --verify` tells what happened"
+            "{lines} cannot be read; {} tells what happened",
+            by_evolve(["events", "--verify"])
         ));
     }
     Ok(Exit::Ok)

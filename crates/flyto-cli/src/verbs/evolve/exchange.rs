@@ -71,12 +71,12 @@ fn write_skill(version: &Version, dir: &Path) -> Result<PathBuf, Stop> {
 fn not_written(path: &Path, err: &io::Error) -> Stop {
     let shown = one_line(&path.to_string_lossy());
     match err.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Stop::new(Why::Refused, format!("{shown} is there already"))
-                .with_help("remove it, or name another directory")
-        }
+        io::ErrorKind::AlreadyExists => Stop::usage(format!("{shown} is there already"))
+            .with_help("remove it, or name another directory"),
         io::ErrorKind::NotFound => {
-            Stop::new(Why::Missing, format!("there is no directory for {shown}"))
+            let dir = one_line(&path.parent().unwrap_or(path).to_string_lossy());
+            let what = format!("{shown} cannot be written, since there is no directory {dir}");
+            Stop::new(Why::Missing, what).with_help("make it, or name another one")
         }
         _ => Stop::new(Why::OutputLost, format!("failed to write {shown}: {err}")),
     }
@@ -91,7 +91,7 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
         flyto_evolve::import(&read(&args.file)?, &from, &by).map_err(|err| {
             let from = one_line(&from);
             Stop::new(Why::Broken, format!("{from} cannot be imported: {}", chain(&err)))
-                .with_help("`flyto evolve export` writes such files; `propose` takes a definition")
+                .with_help("`export` writes such files; `propose` takes a definition")
         })?
     };
     proposal.base = args.base;

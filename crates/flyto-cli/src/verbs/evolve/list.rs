@@ -3,7 +3,7 @@
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, failed, name_of, set_aside_remark};
+use crate::evolve::{Evolution, Known, by_evolve, failed, name_of, set_aside_remark};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -106,7 +106,8 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     if tools.is_empty() && pending.is_empty() && unapproved.is_empty() {
         let dir = one_line(&store.dir().to_string_lossy());
         screen.note(format_args!(
-            "there are no tools in {dir}; `flyto evolve propose FILE` makes one"
+            "there are no tools in {dir}; {} makes one",
+            by_evolve(["propose", "FILE"])
         ));
     }
     if !tools.is_empty() {
@@ -140,7 +141,8 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
             table.row([one_line(&it.id), base(Some(it.version)), why]);
         }
         screen.answer(format!("{gap}{}", table.draw(screen.stdout)))?;
-        screen.note("`flyto evolve approve ID` shows what waits, and asks");
+        let approve = by_evolve(["approve", "ID"]);
+        screen.note(format_args!("{approve} shows what waits, and asks"));
     }
     for it in &damaged {
         let file = one_line(&it.file);

@@ -13,11 +13,10 @@ mod stats;
 use flyto_evolve::{Store, StoreError, Version};
 
 use crate::args::evolve::{Evolve, EvolveWhat};
-use crate::evolve::{Evolved, failed};
+use crate::evolve::{Evolved, by_evolve, failed};
 use crate::exit::{Exit, Why};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
-use crate::words::one_line;
 
 pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
     match &args.what {
@@ -68,11 +67,14 @@ fn version(store: &Store, name: &str, number: Option<u64>) -> Result<Version, St
         None => store.last(name),
     };
     let missing = || StoreError::NotFound { name: name.to_owned(), version: None };
-    let list = |stop: Stop| stop.with_help("`flyto evolve list` shows what is there");
+    let list = |stop: Stop| stop.with_help(format!("{} shows what is there", by_evolve(["list"])));
     found.and_then(|it| it.ok_or_else(missing)).map_err(|err| match &err {
         StoreError::NotFound { version: Some(_), .. } => {
-            let name = one_line(name);
-            failed(err).with_help(format!("`flyto evolve history {name}` shows what is there"))
+            let history = match store.last(name) {
+                Ok(Some(_)) => by_evolve(["history", name]),
+                _ => by_evolve(["list"]),
+            };
+            failed(err).with_help(format!("{history} shows what is there"))
         }
         StoreError::NotFound { .. } => list(failed(err)),
         _ => failed(err),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use flyto_evolve::{ToolUsage, Usage, rollback_advice};
 use serde::Serialize;
 
-use crate::evolve::failed;
+use crate::evolve::{by_evolve, failed};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -78,9 +78,10 @@ pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
     }
     for (name, versions) in tools {
         if let Some((from, to)) = rollback_advice(versions) {
-            let name = one_line(name);
             screen.note(format_args!(
-                "version {from} of {name} fails more often than version {to}: `flyto evolve rollback {name} {to}`"
+                "version {from} of {} fails more often than version {to}: {}",
+                one_line(name),
+                by_evolve(["rollback", name, &to.to_string()])
             ));
         }
     }

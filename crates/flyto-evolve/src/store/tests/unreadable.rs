@@ -237,3 +237,20 @@ fn a_file_whose_name_no_tool_can_have_is_told() {
         assert_eq!(loaded.active.len(), 1);
     }
 }
+
+#[test]
+fn many_files_that_are_no_proposals_are_set_aside_over_time() {
+    let (_temp, store) = store();
+    store.commit(new("t", "echo 1\n", None)).unwrap();
+    for n in 0..70 {
+        fs::write(store.dir().join(format!("pending/t-{n:040}.json")), "junk").unwrap();
+    }
+    for (n_aside, told) in [(32, Some("38 more files")), (32, Some("6 more files")), (6, None)] {
+        let (recovered, loaded) = store.recover_and_load().unwrap();
+        let n =
+            recovered.iter().filter(|it| matches!(it.kind, RecoveredKind::ProposalSetAside { .. }));
+        assert_eq!((n.count(), loaded.active.len()), (n_aside, 1));
+        let left: Vec<_> = loaded.damaged.iter().map(|it| it.why.split(" in it").next()).collect();
+        assert_eq!(left, told.into_iter().map(Some).collect::<Vec<_>>());
+    }
+}
