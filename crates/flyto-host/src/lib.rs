@@ -116,7 +116,7 @@ pub use grants::{MissingGrants, ToGrant};
 pub use host::Host;
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
-pub use readiness::{may_wait, not_ready};
+pub use readiness::{gives_blocks, may_wait, not_ready};
 pub use replace::replace_file;
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};

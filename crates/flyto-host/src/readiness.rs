@@ -19,6 +19,16 @@ pub fn may_wait(entry: &Entry) -> bool {
     plugins.or(files).unwrap_or_default()
 }
 
+/// Whether the program of this tool gives a list of blocks, such as texts and images: its plugin or its file says
+/// `"content": "mcp"`. See [`Content`](flyto_tools::Content).
+#[must_use]
+pub fn gives_blocks(entry: &Entry) -> bool {
+    let Some(tool) = program(entry) else { return false };
+    let plugins = tool.downcast_ref::<PluginTool>().map(|it| it.definition().blocks);
+    let files = tool.downcast_ref::<ExecTool>().map(|it| it.definition().prints_blocks());
+    plugins.or(files).unwrap_or_default()
+}
+
 /// The finding about a tool that says `ready` and whose program cannot be kept ready, from how a call of it was carried out;
 /// `None` where nothing is wrong.
 #[must_use]

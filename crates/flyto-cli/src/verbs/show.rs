@@ -4,7 +4,7 @@ use std::ops::Not;
 
 use flyto_diagnostics::Diagnostic;
 use flyto_host::permission::{Caller, Decision};
-use flyto_host::{Host, LoadReport, Plan, may_wait};
+use flyto_host::{Host, LoadReport, Plan, gives_blocks, may_wait};
 use flyto_tools::{
     CallContext, DescribeContext, Entry, Input, Metadata, Preview, export::export_one,
 };
@@ -58,6 +58,9 @@ struct Document<'a> {
     /// Whether a host may start its process before a call.
     #[serde(skip_serializing_if = "Not::not")]
     ready: bool,
+    /// `mcp` where its program gives a list of blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'static str>,
     /// Of a tool that was written at run time: its version, its approval, how it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolved: Option<&'a Evolution>,
@@ -103,6 +106,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
             details: details.as_ref(),
             ready: may_wait(&entry),
+            content: gives_blocks(&entry).then_some("mcp"),
             evolved: evolved.as_ref(),
             findings,
         })?;
@@ -165,6 +169,9 @@ fn page(
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
     if details.is_none() && may_wait(entry) {
         rows.push(("ready", "a host may start its process before a call".to_owned()));
+    }
+    if gives_blocks(entry) {
+        rows.push(("content", "a list of blocks, such as texts and images (mcp)".to_owned()));
     }
     rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
     rows.extend(by_rule(plan).iter().flat_map(|it| decision::facts(it, Caller::Operator)));

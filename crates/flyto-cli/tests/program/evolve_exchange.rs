@@ -114,3 +114,23 @@ fn an_import_says_why_it_is_no_twin() {
     );
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
 }
+
+#[test]
+fn a_tool_goes_to_another_store() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo there\n"), &[]);
+    let ran = place.evolve(&["export", "t", "--to", "."]);
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "./t.tool.json\n"));
+    assert_eq!(place.evolve(&["export", "t", "--to", "."]).code, Some(2));
+    assert_eq!(place.evolve(&["export", "t", "--to", "nowhere"]).code, Some(4));
+    let other = |words: &[&str]| place.flyto(&[&["--evolve", "other"], words].concat()).run();
+    let ran = other(&["evolve", "import", "t.tool.json", "--format", "json"]);
+    let id = ran.json()["id"].as_str().unwrap().to_owned();
+    assert!(other(&["evolve", "show", &id]).stdout().contains("imported from t.tool.json"));
+    assert_eq!(other(&["evolve", "approve", "--yes", &id]).code, Some(0));
+    assert_eq!(other(&["call", "t", "text=x"]).stdout(), "there\n");
+    let text = std::fs::read_to_string(place.path().join("t.tool.json")).unwrap();
+    place.write("t.tool.json", &text.replace("echo there", "echo evil"));
+    let ran = other(&["evolve", "import", "t.tool.json", "--base", "1"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+}

@@ -50,6 +50,14 @@ fn a_tool_of_a_plugin_gives_them() {
     let printed =
         place.flyto(&["--plugins", "plugins", "call", "p:week", "--format", "json"]).run();
     assert_eq!(printed.json()["data"]["content"], blocks(), "{}", printed.shown());
+    for (name, row, content) in [("p:week", true, json!("mcp")), ("p:plain", false, json!(null))] {
+        let show = |more: &[&str]| {
+            place.flyto(&[&["--plugins", "plugins", "show", name], more].concat()).run()
+        };
+        let shown = show(&[]).stdout();
+        assert_eq!(shown.contains("content      a list of blocks"), row, "{shown}");
+        assert_eq!(show(&["--format", "json"]).json()["content"], content);
+    }
 }
 
 #[test]
