@@ -209,7 +209,24 @@ impl Builder {
         self
     }
 
-    /// Protects more names, those of tools that are beside the registry: of a server that adds some, for example.
+    /// Protects more names, those of tools that are beside the registry: of a server that adds some, for example. A name that
+    /// looks like one of them is refused as well, with [`Refusal::LookAlike`].
+    ///
+    /// ```
+    /// # use flyto_evolve::{HostContext, Proposal, Refusal, Store, ToolBuilder, ToolDefinition};
+    /// # use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let host = HostContext::new(Environment::ambient(), "/tmp");
+    /// # let store = Store::new("/nonexistent");
+    /// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default())
+    ///     .protected_names(["jobs__start"])
+    ///     .build();
+    /// let def = ToolDefinition::script("Jobs_Start", "Starts a job.", "sleep 1 &\n");
+    /// let refusal = builder.dry_run(&Proposal::of(&def, "session-1")).await.unwrap_err();
+    /// assert!(matches!(refusal, Refusal::LookAlike { .. }));
+    /// # }
+    /// ```
     pub fn protected_names<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.inner.protected.extend(names.into_iter().map(Into::into));
         self

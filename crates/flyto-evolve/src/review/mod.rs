@@ -313,13 +313,39 @@ pub trait Approver: fmt::Debug + Send + Sync {
     /// No answer could be had, which denies.
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError>;
 
-    /// Whether a person sees each review before the answer. The log of events says of one that was seen that it was shown.
+    /// Whether a person sees each review before the answer. The log of events says of one that was seen that it was shown, in
+    /// an event `shown` with the hash of the text.
+    ///
+    /// An approver that answers by itself says no: one that keeps proposals for later, or takes a person's answer by an id that
+    /// the person read elsewhere.
+    ///
+    /// ```
+    /// use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+    ///
+    /// /// Has every proposal wait for a person.
+    /// #[derive(Debug)]
+    /// struct Later;
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Approver for Later {
+    ///     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+    ///         Ok(Decision::new(Answer::Later, "an unattended host"))
+    ///     }
+    ///
+    ///     fn shows(&self) -> bool {
+    ///         false
+    ///     }
+    /// }
+    /// ```
     fn shows(&self) -> bool {
         true
     }
 
-    /// Tells why a text that the answer [edited](Answer::Edit) is refused; the text before is asked about again. Without a method
-    /// of its own, an approver tells nothing.
+    /// Tells why a text that the answer [edited](Answer::Edit) is refused. The text before the edit is asked about again, so
+    /// that a mistake in an edit costs neither the edit nor the proposal: a terminal shows the reason, and opens the refused text
+    /// at the next edit. An edit counts towards the most that a decision may have, whether it is refused or not.
+    ///
+    /// An approver without a method of its own tells nothing, and the person sees the former text again.
     fn refused_edit(&self, text: &str, why: &str) {
         let _ = (text, why);
     }

@@ -152,7 +152,8 @@ impl Store {
         self.change_pin(name, true, by)
     }
 
-    /// Takes the pin of a tool away; `by` is who did it.
+    /// Takes the pin of a tool away, so that rules may archive or quarantine it again. The log of events keeps which person did
+    /// it, as `unpinned`; taking away a pin that is not there is recorded as well, and changes nothing.
     ///
     /// # Errors
     ///
