@@ -184,7 +184,8 @@ impl<T: Tool> Validated<T> {
         match verdict {
             Some(Ok(())) => Ok(Checked::Fits(None)),
             Some(Err(violations)) => Ok(Checked::Violates(violations)),
-            None => self.check_slowly(ctx, input, started).await,
+            // Boxed, since few calls come here and the future of each would have room for it.
+            None => Box::pin(self.check_slowly(ctx, input, started)).await,
         }
     }
 
@@ -203,7 +204,7 @@ impl<T: Tool> Validated<T> {
         let res = self.tool.execute(ctx, input).await?;
         match self.schemas() {
             Ok(Schemas { output: Some(validator), .. }) if !res.is_error() => {
-                self.check_output(ctx, validator, res, begun).await
+                Box::pin(self.check_output(ctx, validator, res, begun)).await
             }
             _ => Ok(res),
         }
