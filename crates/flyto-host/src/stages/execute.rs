@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use flyto_tools::Origin;
 
 use super::{Call, Next, Stage, StageResult, ToolRun, names};
-use crate::{native, readiness::not_ready};
+use crate::{native, readiness::not_ready, secrets::Outcome};
 
 /// Runs the tool. Its result is what the stages behind this one see ([`Call::result`]); where it could not be tried, they
 /// see why ([`Call::error`]).
@@ -25,20 +25,27 @@ impl Stage for Execute {
             Origin::Plugin { .. } | Origin::ExecFile { .. } => {
                 native::execute(&**entry.tool(), &call.ctx, input, call.is_checked).await
             }
-            _ => native::call(entry, &call.ctx, input, call.is_checked).await,
+            // Boxed, since its future is large, and programs have no use for the room.
+            _ => Box::pin(native::call(entry, &call.ctx, input, call.is_checked)).await,
         };
-        if let Ok(result) = &outcome
-            && let Some(finding) = result.execution.as_ref().and_then(|it| not_ready(entry, it))
-        {
-            let why = finding.reason.as_deref().unwrap_or_default();
-            tracing::warn!(
-                tool = entry.id().as_str(),
-                why,
-                "a tool says `ready` and cannot be kept ready"
-            );
-        }
-        call.note_run(outcome.as_ref());
-        call.outcome = Some(outcome);
+        take(call, outcome);
         next.run(call).await
     }
+}
+
+/// Gives the call what came of its tool.
+fn take(call: &mut Call, outcome: Outcome) {
+    let entry = call.prepared.entry();
+    if let Ok(result) = &outcome
+        && let Some(finding) = result.execution.as_ref().and_then(|it| not_ready(entry, it))
+    {
+        let why = finding.reason.as_deref().unwrap_or_default();
+        tracing::warn!(
+            tool = entry.id().as_str(),
+            why,
+            "a tool says `ready` and cannot be kept ready"
+        );
+    }
+    call.note_run(outcome.as_ref());
+    call.outcome = Some(outcome);
 }

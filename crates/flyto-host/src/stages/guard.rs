@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use flyto_security::SecretGuard;
+use flyto_security::{ScanError, SecretGuard};
 
 use super::{Call, Next, Stage, StageResult, names};
 use crate::{
     error::Refusal,
     permission::Caller,
-    secrets::{OutputGuard, Secrets, scanned_bytes},
+    secrets::{Looked, Outcome, OutputGuard, Secrets, scanned_bytes},
 };
 
 /// Reports, replaces or withholds what looks like a secret in the result of a tool, and in the reason why it could not be
@@ -51,43 +51,77 @@ impl Stage for Guard {
         if action == OutputGuard::Off {
             return next.run(call).await;
         }
-        let Some(outcome) = call.outcome.take() else { return next.run(call).await };
-        let what = match &outcome {
-            Ok(_) => "the tool has run, and its result",
-            Err(_) => "the tool could not be tried, and the reason",
-        };
-        let redacts = action == OutputGuard::Redact;
-        let looked = if scanned_bytes(&outcome) <= AT_ONCE_BYTES {
-            self.secrets.look(outcome, redacts)
+        let Some(outcome) = &call.outcome else { return next.run(call).await };
+        let looked = if scanned_bytes(outcome) <= AT_ONCE_BYTES {
+            self.look(call, action)
         } else {
-            let secrets = self.secrets.clone();
-            let looking = tokio::task::spawn_blocking(move || secrets.look(outcome, redacts));
-            match looking.await {
-                Ok(looked) => looked,
-                Err(err) => {
-                    let why = format!("{what} could not be looked at: {err}");
-                    return Err(Refusal::new(call, names::OUTPUT_GUARD, why).into());
-                }
-            }
+            // Boxed, since few calls come here and the future of each would have room for it.
+            Box::pin(self.look_elsewhere(call, action)).await
         };
-        let why = match looked {
-            Ok((outcome, found)) => {
-                let first = found.first().map(|it| format!("{}, {}", it.part, it.found));
-                call.set_secrets(found);
-                match first.filter(|_| action == OutputGuard::Refuse) {
-                    Some(first) => {
-                        // What ran is recorded, although nothing of what it said is given.
-                        call.withheld = outcome.ok().and_then(|it| it.execution);
-                        first
-                    }
-                    None => {
-                        call.outcome = Some(outcome);
-                        return next.run(call).await;
-                    }
-                }
-            }
-            Err(err) => err.to_string(),
-        };
-        Err(Refusal::new(call, names::OUTPUT_GUARD, format!("{what} is withheld: {why}")).into())
+        match looked {
+            Ok(()) => next.run(call).await,
+            Err(why) => Err(Refusal::new(call, names::OUTPUT_GUARD, why).into()),
+        }
+    }
+}
+
+impl Guard {
+    /// Looks at what came of the tool.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not given.
+    fn look(&self, call: &mut Call, action: OutputGuard) -> Result<(), String> {
+        let Some(outcome) = call.outcome.take() else { return Ok(()) };
+        let what = name_of(&outcome);
+        let looked = self.secrets.look(outcome, action == OutputGuard::Redact);
+        give(call, what, looked, action)
+    }
+
+    /// The same on a thread of its own.
+    async fn look_elsewhere(&self, call: &mut Call, action: OutputGuard) -> Result<(), String> {
+        let Some(outcome) = call.outcome.take() else { return Ok(()) };
+        let what = name_of(&outcome);
+        let (secrets, redacts) = (self.secrets.clone(), action == OutputGuard::Redact);
+        let looking = tokio::task::spawn_blocking(move || secrets.look(outcome, redacts));
+        match looking.await {
+            Ok(looked) => give(call, what, looked, action),
+            Err(err) => Err(format!("{what} could not be looked at: {err}")),
+        }
+    }
+}
+
+/// What came of a tool, for the reason why it is not given.
+fn name_of(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Ok(_) => "the tool has run, and its result",
+        Err(_) => "the tool could not be tried, and the reason",
+    }
+}
+
+/// Gives the call what was looked at.
+///
+/// # Errors
+///
+/// Why it is withheld.
+fn give(
+    call: &mut Call,
+    what: &str,
+    looked: Result<Looked, ScanError>,
+    action: OutputGuard,
+) -> Result<(), String> {
+    let (outcome, found) = looked.map_err(|err| format!("{what} is withheld: {err}"))?;
+    let first = found.first().map(|it| format!("{}, {}", it.part, it.found));
+    call.set_secrets(found);
+    match first.filter(|_| action == OutputGuard::Refuse) {
+        Some(first) => {
+            // What ran is recorded, although nothing of what it said is given.
+            call.withheld = outcome.ok().and_then(|it| it.execution);
+            Err(format!("{what} is withheld: {first}"))
+        }
+        None => {
+            call.outcome = Some(outcome);
+            Ok(())
+        }
     }
 }
