@@ -5,6 +5,7 @@
 use std::{
     borrow::Cow,
     path::PathBuf,
+    pin::Pin,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -26,14 +27,22 @@ use crate::{
 };
 
 /// The log of a host, opened when the first call is recorded.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Recorder {
     dir: PathBuf,
     options: Options,
     /// Whether records have inputs.
     has_inputs: bool,
     secrets: Secrets,
-    log: Arc<OnceLock<Log>>,
+    log: OnceLock<Log>,
+}
+
+/// Something that was to be done with the log.
+pub(crate) enum Writing<T> {
+    /// It was tried.
+    Done(Result<T, AuditError>),
+    /// Another writer has the log, and a thread waits for it.
+    Waits(Pin<Box<dyn Future<Output = Result<T, AuditError>> + Send>>),
 }
 
 /// How long a thread of the runtime may wait for another writer.
@@ -46,7 +55,7 @@ impl Recorder {
             options: config.options(),
             has_inputs: config.has_inputs,
             secrets,
-            log: Arc::default(),
+            log: OnceLock::new(),
         }
     }
 
@@ -54,28 +63,35 @@ impl Recorder {
     ///
     /// Where the future is dropped while another writer has the log, the begin is recorded afterwards, with an end of
     /// a call that was dropped.
-    pub(crate) async fn begin(&self, call: &Call) -> Result<Recording, AuditError> {
+    pub(crate) fn begin(self: &Arc<Self>, call: &Call) -> Result<Writing<Recording>, AuditError> {
         let id = call.ctx().id().as_str().to_owned();
         let body = self.begin_body(call)?;
-        let begun = self.write(move |log| log.begin(&id, &body)).await?;
-        Ok(Recording { begun: Some(begun), recorder: self.clone() })
+        let this = Arc::clone(self);
+        Ok(self.write(move |log| {
+            let begun = log.begin(&id, &body)?;
+            Ok(Recording { begun: Some(begun), recorder: Arc::clone(&this) })
+        }))
     }
 
     /// Records the begin and the end of a call that was not made. Where the future is dropped while another writer has
     /// the log, both are recorded afterwards.
-    pub(crate) async fn both(&self, call: &Call, end: Box<RawValue>) -> Result<(), AuditError> {
-        self.write_both(call.ctx().id(), self.begin_body(call)?, end).await
+    pub(crate) fn both(
+        self: &Arc<Self>,
+        call: &Call,
+        end: Box<RawValue>,
+    ) -> Result<Writing<()>, AuditError> {
+        Ok(self.write_both(call.ctx().id(), self.begin_body(call)?, end))
     }
 
     /// Records a call that was dropped before it came to the log: at once where no other writer has it, else on a thread
     /// that may wait.
-    pub(crate) fn dropped(&self, call: &Call) {
+    pub(crate) fn dropped(self: &Arc<Self>, call: &Call) {
         let id = call.ctx().id().as_str().to_owned();
         let Ok(body) = self.begin_body(call) else { return };
-        let this = self.clone();
+        let this = Arc::clone(self);
         let record = move |wait| {
             let begun = this.log(wait)?.begin(&id, &body)?;
-            drop(Recording { begun: Some(begun), recorder: this.clone() });
+            drop(Recording { begun: Some(begun), recorder: Arc::clone(&this) });
             Ok(())
         };
         match record(SHORT_WAIT) {
@@ -97,7 +113,10 @@ impl Recorder {
     }
 
     /// Records a call whose name leads to no tool that may be used.
-    pub(crate) async fn missing(&self, call: &MissingCall<'_>) -> Result<(), AuditError> {
+    pub(crate) fn missing(
+        self: &Arc<Self>,
+        call: &MissingCall<'_>,
+    ) -> Result<Writing<()>, AuditError> {
         // It may be any text that a model wrote. What is cut off may be the rest of a secret.
         let name = &call.name[..call.name.floor_char_boundary(MAX_SCANNED_NAME_BYTES)];
         let mut name = self.secrets.redacted(name);
@@ -112,44 +131,46 @@ impl Recorder {
         };
         let mut end = EndBody::default();
         end.not_called(call.error);
-        self.write_both(call.ctx.id(), to_raw(&body)?, to_raw(&end)?).await
+        Ok(self.write_both(call.ctx.id(), to_raw(&body)?, to_raw(&end)?))
     }
 
-    async fn write_both(
-        &self,
+    fn write_both(
+        self: &Arc<Self>,
         id: &CallId,
         body: Box<RawValue>,
         end: Box<RawValue>,
-    ) -> Result<(), AuditError> {
+    ) -> Writing<()> {
         let id = id.as_str().to_owned();
         let mut begun = None;
         self.write(move |log| {
             let it = begun.take().map_or_else(|| log.begin(&id, &body), Ok)?;
             end_in(log, it, &end, &mut begun)
         })
-        .await
     }
 
     /// Does something with the log: at once where no other writer has it, else on a thread that may wait.
-    async fn write<T: Send + 'static>(
-        &self,
+    fn write<T: Send + 'static>(
+        self: &Arc<Self>,
         mut write: impl FnMut(&Log) -> Result<T, AuditError> + Send + 'static,
-    ) -> Result<T, AuditError> {
+    ) -> Writing<T> {
         let is_slow = self.options.fsync == flyto_audit::Fsync::Each;
         if !is_slow {
             match self.log(SHORT_WAIT).and_then(|log| write(&log)) {
                 Err(AuditError::Locked { .. }) => {}
-                res => return res,
+                res => return Writing::Done(res),
             }
         }
-        let this = self.clone();
-        let waiting = tokio::task::spawn_blocking(move || {
-            this.log(this.options.lock_wait).and_then(|it| write(&it))
-        });
-        waiting.await.unwrap_or_else(|err| {
-            let source = std::io::Error::other(err);
-            Err(AuditError::Io { doing: "write to", path: self.dir.clone(), source })
-        })
+        let this = Arc::clone(self);
+        Writing::Waits(Box::pin(async move {
+            let that = Arc::clone(&this);
+            let waiting = tokio::task::spawn_blocking(move || {
+                that.log(that.options.lock_wait).and_then(|it| write(&it))
+            });
+            waiting.await.unwrap_or_else(|err| {
+                let source = std::io::Error::other(err);
+                Err(AuditError::Io { doing: "write to", path: this.dir.clone(), source })
+            })
+        }))
     }
 
     /// The log, for a writer that waits so long for others.
@@ -339,20 +360,18 @@ fn end_in(
 pub(crate) struct Recording {
     /// `None` once the end is recorded, or another thread records it.
     begun: Option<Begun>,
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
 }
 
 impl Recording {
     /// Records that the call has ended. Where the future is dropped while another writer has the log, the end is
     /// recorded afterwards.
-    pub(crate) async fn end(mut self, end: Box<RawValue>) -> Result<(), AuditError> {
+    pub(crate) fn end(mut self, end: Box<RawValue>) -> Writing<()> {
         let mut begun = self.begun.take();
-        self.recorder
-            .write(move |log| match begun.take() {
-                Some(it) => end_in(log, it, &end, &mut begun),
-                None => Ok(()),
-            })
-            .await
+        self.recorder.write(move |log| match begun.take() {
+            Some(it) => end_in(log, it, &end, &mut begun),
+            None => Ok(()),
+        })
     }
 }
 

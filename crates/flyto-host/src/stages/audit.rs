@@ -7,16 +7,18 @@ use std::{
 };
 
 use async_trait::async_trait;
+use flyto_audit::AuditError;
 use flyto_program::chain;
 use flyto_security::SecretGuard;
+use flyto_tools::CallContext;
 
 use super::{
     Call, MissingCall, Next, Stage, StageResult,
-    checkpoint::{unless_ended, unless_over},
+    checkpoint::{CallEnd, unless_over},
     names,
 };
 use crate::{
-    audit::{Recorder, end_body},
+    audit::{Recorder, Writing, end_body},
     config::{AuditConfig, OnUnrecorded},
     error::Refusal,
     secrets::Secrets,
@@ -65,7 +67,7 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct Audit {
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
     on_failure: OnUnrecorded,
 }
 
@@ -76,7 +78,7 @@ impl Audit {
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>, config: &AuditConfig, guard: Arc<dyn SecretGuard>) -> Self {
         let recorder = Recorder::new(dir.into(), config, Secrets::new(guard));
-        Self { recorder, on_failure: config.on_failure }
+        Self { recorder: Arc::new(recorder), on_failure: config.on_failure }
     }
 }
 
@@ -88,7 +90,7 @@ impl Stage for Audit {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         let since = Instant::now();
-        let begun = match unless_ended(call, self.recorder.begin(call)).await {
+        let begun = match recorded(call.ctx(), self.recorder.begin(call)).await {
             Ok(Ok(recording)) => Ok(recording),
             Ok(Err(err)) => Err(chain(&err)),
             // It would end at once, whatever becomes of calls that cannot be recorded.
@@ -107,10 +109,9 @@ impl Stage for Audit {
         };
         let end = next.run(call).await;
         if let Some(recording) = recording {
-            let body = end_body(call, &end, since.elapsed());
-            let ended = async { recording.end(body?).await };
+            let ended = end_body(call, &end, since.elapsed()).map(|body| recording.end(body));
             // What has run has run: its result is not withheld.
-            match unless_ended(call, ended).await {
+            match recorded(call.ctx(), ended).await {
                 Ok(Ok(())) => {}
                 Ok(Err(err)) => call.set_unrecorded(chain(&err)),
                 Err(end) => {
@@ -123,9 +124,9 @@ impl Stage for Audit {
 
     async fn not_reached(&self, call: &Call, end: &StageResult) {
         let body = end_body(call, end, Duration::ZERO);
+        let both = body.and_then(|body| self.recorder.both(call, body));
         // Where the call ends meanwhile, its records follow.
-        let recorded = async { self.recorder.both(call, body?).await };
-        if let Ok(Err(err)) = unless_ended(call, recorded).await {
+        if let Ok(Err(err)) = recorded(call.ctx(), both).await {
             tracing::warn!(error = chain(&err), "a call that was not made could not be recorded");
         }
     }
@@ -135,9 +136,22 @@ impl Stage for Audit {
     }
 
     async fn missing(&self, call: &MissingCall<'_>) {
-        if let Ok(Err(err)) = unless_over(call.ctx, self.recorder.missing(call)).await {
+        if let Ok(Err(err)) = recorded(call.ctx, self.recorder.missing(call)).await {
             tracing::warn!(error = chain(&err), "a call that led to no tool could not be recorded");
         }
+    }
+}
+
+/// Waits for a record no longer than the call may take.
+async fn recorded<T>(
+    ctx: &CallContext,
+    writing: Result<Writing<T>, AuditError>,
+) -> Result<Result<T, AuditError>, CallEnd> {
+    match writing {
+        Ok(Writing::Done(res)) => Ok(res),
+        // Boxed, since few calls wait and the future of each would have room for it.
+        Ok(Writing::Waits(waiting)) => Box::pin(unless_over(ctx, waiting)).await,
+        Err(err) => Ok(Err(err)),
     }
 }
 
