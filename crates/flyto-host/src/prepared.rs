@@ -416,13 +416,15 @@ impl Prepared {
     ///
     /// A stage refused the call, or the tool could not be tried. What it did, a failure included, is the result.
     pub async fn run(self, ctx: &CallContext) -> Result<ToolResult, CallError> {
-        self.run_reported(ctx).await.result
+        let shared = Arc::clone(&self.shared);
+        stages::run(&shared.stages, Call::new(self, ctx.clone())).await.0
     }
 
     /// Makes the call like [`run`](Self::run), and reports the time of each stage and what a challenger said.
     pub async fn run_reported(self, ctx: &CallContext) -> CallReport {
         let shared = Arc::clone(&self.shared);
-        stages::run(&shared.stages, Call::new(self, ctx.clone())).await
+        let ended = stages::run(&shared.stages, Call::new(self, ctx.clone())).await;
+        stages::report(&shared.stages, ended)
     }
 
     /// Ends the call before any stage has seen it, with this result, which is given back: for a program that knows

@@ -189,8 +189,8 @@ pub struct Call {
     tool_run: ToolRun,
     /// How many stages have begun.
     n_begun: usize,
-    /// From the innermost outwards: how long each stage took, those behind it included.
-    times: Vec<(String, Duration)>,
+    /// From the innermost outwards: how long each stage took, those behind it included, and its place in the list.
+    times: Vec<(usize, Duration)>,
 }
 
 impl Call {
@@ -418,7 +418,7 @@ impl<'a> Next<'a> {
         let begun = Instant::now();
         let span = trace::stage(stage.name());
         let res = stage.run(call, Next { stages, index: index + 1 }).instrument(span).await;
-        call.times.push((stage.name().to_owned(), begun.elapsed()));
+        call.times.push((index, begun.elapsed()));
         res
     }
 }
@@ -468,19 +468,25 @@ pub struct CallReport {
     pub undo: Option<Result<String, crate::undo::UndoError>>,
 }
 
-/// Takes a call through all stages.
-pub(crate) async fn run(stages: &Stages, call: Call) -> CallReport {
+/// Takes a call through all stages. Gives it back with its result.
+pub(crate) async fn run(stages: &Stages, call: Call) -> (StageResult, Call) {
     let span = trace::call(&call);
     let mut underway = Underway { stages, call: Some(call) };
     let call = underway.call.as_mut().expect("it is taken out below");
     let result = Next::first(stages).run(call).instrument(span.clone()).await;
-    let mut call = underway.call.take().expect("nothing else takes it");
+    let call = underway.call.take().expect("nothing else takes it");
     not_reached(stages, &call, &result, &span).await;
+    (result, call)
+}
+
+/// Tells what came of a call that these stages have seen.
+pub(crate) fn report(stages: &Stages, (result, call): (StageResult, Call)) -> CallReport {
     let mut inner = Duration::ZERO;
     let mut times = Vec::with_capacity(call.times.len());
-    for (stage, time) in std::mem::take(&mut call.times) {
+    for (index, time) in &call.times {
+        let stage = stages.at(*index).map(|it| it.name().to_owned()).unwrap_or_default();
         times.push(StageTime { stage, time: time.saturating_sub(inner) });
-        inner = time;
+        inner = *time;
     }
     times.reverse();
     CallReport {
