@@ -39,8 +39,8 @@ pub struct Preview {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
     /// Names of the environment variables that would be handed over; never their values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub env_names: Vec<String>,
+    #[serde(skip_serializing_if = "is_empty", serialize_with = "shared_list")]
+    pub env_names: Arc<[String]>,
     /// Directory in which the program would start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
@@ -209,6 +209,14 @@ pub enum Access {
     Write,
     /// The tool cannot say; count it as both.
     Unknown,
+}
+
+fn is_empty(list: &Arc<[String]>) -> bool {
+    list.is_empty()
+}
+
+fn shared_list<S: Serializer>(list: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+    (**list).serialize(serializer)
 }
 
 fn shared_text<S: Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
