@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use async_trait::async_trait;
@@ -99,6 +99,9 @@ pub struct ExecTool {
     /// All of a call's spec but the input and the file for long output.
     spec: Spec,
     spill_dir: Option<SpillDir>,
+    /// The preview of a call without input. That of another one has the input beside it: the handle never changes, and looks
+    /// at nothing that a call adds to the spec.
+    preview: OnceLock<Preview>,
 }
 
 impl ExecTool {
@@ -142,7 +145,8 @@ impl ExecTool {
         if let Some(path) = def.file() {
             metadata.origin = Origin::ExecFile { path: path.to_owned() };
         }
-        Self { def, metadata, env, spec, spill_dir: host.spill_dir.clone() }
+        let (spill_dir, preview) = (host.spill_dir.clone(), OnceLock::new());
+        Self { def, metadata, env, spec, spill_dir, preview }
     }
 
     /// The definition that the tool was made of.
@@ -151,10 +155,8 @@ impl ExecTool {
         &self.def
     }
 
-    /// What this host would run for `input`, with files in `spill_dir` for long output.
-    ///
-    /// Their names take longer than all the rest, so a preview, which no backend writes for, does without.
-    fn spec(&self, input: &Input, spill_dir: Option<&SpillDir>) -> Spec {
+    /// What this host would run for `input`, with files for long output.
+    fn spec(&self, input: &Input) -> Spec {
         let stdin = if input.is_empty() {
             Stdin::Null
         } else {
@@ -162,12 +164,26 @@ impl ExecTool {
             Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
         };
         let spec = self.spec.clone().stdin(stdin);
-        match spill_dir {
+        match &self.spill_dir {
             Some(dir) => {
                 let spill = |it| Output::Captured(spilled(it, dir, self.def.name()));
                 spec.stdout(spill(self.stdout())).stderr(spill(Capture::default()))
             }
             None => spec.stdout(Output::Captured(self.stdout())),
+        }
+    }
+
+    fn preview_without_input(&self) -> Preview {
+        let words = std::iter::once(self.def.program())
+            .chain(self.def.args().iter().map(OsString::as_os_str));
+        let preview = Preview::new()
+            .with_command_line(words.map(OsStr::to_string_lossy))
+            .with_env_names(self.spec.env.names().map(OsStr::to_string_lossy))
+            .with_working_dir(self.spec.working_dir.to_string_lossy())
+            .with_deadline(self.def.timeout());
+        match self.env.check(self.spec.clone()) {
+            Ok(_) => preview,
+            Err(err) => preview.with_problem(problem(&err)),
         }
     }
 
@@ -305,28 +321,17 @@ impl Tool for ExecTool {
     }
 
     fn preview(&self, input: &Input) -> Option<Preview> {
-        let words = std::iter::once(self.def.program())
-            .chain(self.def.args().iter().map(OsString::as_os_str));
-        let names = self.spec.env.names().map(OsStr::to_string_lossy);
-        let preview = Preview::new()
-            .with_command_line(words.map(OsStr::to_string_lossy))
-            .with_env_names(names)
-            .with_working_dir(self.spec.working_dir.to_string_lossy())
-            .with_deadline(self.def.timeout());
-        let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
-        Some(match self.env.check(self.spec(input, None)) {
-            Ok(_) => preview,
-            Err(err) => preview.with_problem(problem(&err)),
-        })
+        let preview = self.preview.get_or_init(|| self.preview_without_input()).clone();
+        Some(if input.is_empty() { preview } else { preview.with_stdin(input.text()) })
     }
 
     async fn preflight(&self, input: &Input) -> Vec<Problem> {
-        let spec = self.spec(input, self.spill_dir.as_ref());
+        let spec = self.spec(input);
         self.env.preflight(spec).await.err().iter().map(problem).collect()
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let spec = self.spec(&input, self.spill_dir.as_ref());
+        let spec = self.spec(&input);
         let streaming = match self.def.prints_blocks() {
             // base64 is nothing to look at.
             true => Streaming::Messages { progress: |_| None, shows_stderr: false },
