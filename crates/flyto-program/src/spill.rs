@@ -1,6 +1,7 @@
 //! Where the whole of an output lies that is too long to be kept in memory.
 
 use std::{
+    fmt::Write as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
@@ -28,7 +29,9 @@ fn spill_path(dir: &Path, name: &str) -> PathBuf {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // A `u64`, which is written with less work than the `u128` of a duration, reaches for 500 million years.
     let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    let mut file = format!("{millis}-{}-{number}-", std::process::id());
+    // Three numbers of 20 digits at most, 64 characters of the name, and what stands between them.
+    let mut file = String::with_capacity(128);
+    let _ = write!(file, "{millis}-{}-{number}-", std::process::id());
     // A name may hold what cannot stand in the name of a file; what can be told from it is enough.
     let plain = |it: char| if it.is_ascii_alphanumeric() { it } else { '-' };
     file.extend(name.chars().map(plain).take(64));
