@@ -279,7 +279,7 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
         text.push_str(word);
     }
     let words = words.iter().map(|it| Word::literal_of(it.as_str())).collect();
-    res.commands.push(Command { words, text: cut(&text), ..Command::default() });
+    res.commands = vec![Command { words, text: cut(&text), ..Command::default() }];
     unwrap::unwrap_all(&mut res);
     res
 }

@@ -429,8 +429,7 @@ impl<'a> Judge<'a> {
 
     /// A text that may be a path.
     fn narrow_path_value(&mut self, text: &str) {
-        let is_word = !text.contains(char::is_whitespace);
-        let n_parts = match self.index.narrows_paths() && is_word {
+        let n_parts = match self.index.narrows_paths() && !text.contains(char::is_whitespace) {
             true => text.matches(file::is_separator).count() + 1,
             // The whole, and what stands behind a sign.
             false => 3,
