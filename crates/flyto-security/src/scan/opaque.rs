@@ -143,7 +143,7 @@ fn opaque(text: &[u8], mut run: Range<usize>) -> Option<Range<usize>> {
             && switches(longest) >= 3
             && (make.digits >= 4 || !is_wordy(longest) || case_switches(longest) >= 5))
             || (longest.len() >= 18 && case_switches(longest) >= 5 && !is_wordy(longest))
-            || (longest.len() >= 24 && !is_wordy(longest) && distinct(longest) >= 10)
+            || (longest.len() >= 24 && distinct(longest) >= 10 && !is_wordy(longest))
     };
     if !is_token || is_uuid(token) || is_path(token) || is_file_data(token) {
         return None;
