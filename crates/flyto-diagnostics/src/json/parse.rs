@@ -291,6 +291,8 @@ impl<'s> Parser<'s> {
 #[inline(always)]
 fn space_end(bytes: &[u8], pos: usize) -> usize {
     match bytes.get(pos) {
+        // One blank between two values is the most of it, but for indentation.
+        Some(b' ') if bytes.get(pos + 1).is_some_and(|it| *it > b' ') => pos + 1,
         Some(b' ' | b'\n' | b'\t' | b'\r') => spaces_end(bytes, pos + 1),
         _ => pos,
     }
