@@ -58,9 +58,8 @@ impl Signatures {
 
     #[inline]
     fn of(key: &str) -> usize {
-        let [first, last] = [key.as_bytes().first(), key.as_bytes().last()]
-            .map(|byte| usize::from(byte.copied().unwrap_or_default()));
-        (5 * first + 3 * last + key.len()) % N_SIGNATURES
+        let ([first, ..], [.., last]) = (key.as_bytes(), key.as_bytes()) else { return 0 };
+        (7 * usize::from(*first) + 11 * usize::from(*last) + 3 * key.len()) % N_SIGNATURES
     }
 
     /// Whether a member may have the key. No is certain.
@@ -125,8 +124,17 @@ pub(crate) fn refuse(at: At<'_>, findings: &mut Findings) -> Result<(), Reported
     }
 }
 
+/// Up to here all keys are compared with each other: most have another length, which costs less than a signature.
+const VERY_FEW: usize = 6;
+
 /// Whether a key may occur more than once. No is certain.
 fn may_repeat(members: &[Member<'_>]) -> bool {
+    if members.len() <= VERY_FEW {
+        let is_repeated = |(at, it): (usize, &Member<'_>)| {
+            members[..at].iter().any(|before| before.key.value == it.key.value)
+        };
+        return members.iter().enumerate().any(is_repeated);
+    }
     let mut some = 0_u64;
     members.iter().enumerate().any(|(n_before, member)| {
         let bit = 1 << Signatures::of(&member.key.value);
