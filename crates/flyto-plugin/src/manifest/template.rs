@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, Severity, closest, quoted};
 use serde_json::{Map, Value, json};
+use smallvec::SmallVec;
 
 use super::{
     command,
@@ -105,9 +106,8 @@ pub(super) fn read(
     }
     let properties = reader.at("parameters").member("properties");
     let names = || properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name);
-    let mut declared: Vec<&str> = names().collect();
-    declared.sort_unstable();
-    let reading = match Template::read(text, &|name| declared.binary_search(&name).is_ok()) {
+    let declared = Names::new(names());
+    let reading = match Template::read(text, &|name| declared.has(name)) {
         Ok(reading) => reading,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
@@ -122,11 +122,24 @@ pub(super) fn read(
         return Err(reader.push(diag));
     }
     report_odd(reader, at, &reading, names, &declared);
-    let mut mentioned: Vec<&str> = template.parameters().iter().map(|it| &**it).collect();
-    mentioned.sort_unstable();
+    report_unused(reader, properties, template);
+    let program = template.program();
+    if let Some(warning) = program.and_then(|it| program::check_installed(at, it, place)) {
+        let span = reading.program_span();
+        reader.push(moved(warning, at, span_within(at, span.start, span.end)));
+    }
+    Ok(Invocation::Template(reading.template))
+}
+
+/// Warns about parameters that the command never uses.
+fn report_unused(
+    reader: &mut ObjectReader<'_, '_>,
+    properties: Option<At<'_>>,
+    template: &Template,
+) {
+    let mentioned = Names::new(template.parameters().iter().map(String::as_str));
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
-        let is_mentioned = mentioned.binary_search(&name).is_ok();
-        if is_mentioned || reader.findings().count_only(Severity::Warning).is_some() {
+        if mentioned.has(name) || reader.findings().count_only(Severity::Warning).is_some() {
             continue;
         }
         let what = format!("the command never uses the parameter {}", quoted(name));
@@ -138,12 +151,26 @@ pub(super) fn read(
             )),
         );
     }
-    let program = template.program();
-    if let Some(warning) = program.and_then(|it| program::check_installed(at, it, place)) {
-        let span = reading.program_span();
-        reader.push(moved(warning, at, span_within(at, span.start, span.end)));
+}
+
+/// Names that are looked up. A few are compared one by one; more, of which a hostile manifest has very many, are sorted.
+struct Names<'a>(SmallVec<[&'a str; 8]>);
+
+impl<'a> Names<'a> {
+    fn new(names: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: SmallVec<_> = names.collect();
+        if names.spilled() {
+            names.sort_unstable();
+        }
+        Self(names)
     }
-    Ok(Invocation::Template(reading.template))
+
+    fn has(&self, name: &str) -> bool {
+        if self.0.spilled() {
+            return self.0.binary_search(&name).is_ok();
+        }
+        self.0.contains(&name)
+    }
 }
 
 /// The words of a program as an array, which is a template without quotes.
@@ -188,18 +215,18 @@ fn escaped(text: &str) -> String {
 }
 
 /// Warns about placeholders that work and are written in an odd way, each name where it stands first.
-/// `declared` holds the same names as `names`, sorted. `names` gives them in the order of the text, in
-/// which near names are looked for.
+/// `declared` holds the same names as `names`, which gives them in the order of the text, in which near names are looked
+/// for.
 fn report_odd<'v, N: Iterator<Item = &'v str>>(
     reader: &mut ObjectReader<'_, '_>,
     at: At<'_>,
     reading: &Reading,
     names: impl Fn() -> N,
-    declared: &[&str],
+    declared: &Names<'_>,
 ) {
     let mut seen = BTreeSet::new();
     for (name, span, spaced) in reading.placeholders() {
-        let is_known = declared.binary_search(&name).is_ok();
+        let is_known = declared.has(name);
         if is_known && !spaced || !seen.insert(name) {
             continue;
         }
