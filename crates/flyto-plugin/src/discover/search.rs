@@ -167,11 +167,10 @@ impl Search<'_> {
         names.extend(self.last.into_iter().flat_map(|it| it.names_in(path)).map(ToOwned::to_owned));
         names.sort_unstable();
         names.dedup();
-        self.candidates.extend(
-            names
-                .iter()
-                .map(|name| Candidate { shown: path.join(name), absolute: absolute.join(name) }),
-        );
+        self.candidates.extend(names.iter().map(|name| Candidate {
+            shown: files::joined(path, name),
+            absolute: files::joined(&absolute, name),
+        }));
         Ok(state)
     }
 
@@ -253,7 +252,7 @@ impl Candidate {
     /// blocked plugin is not even checked.
     fn read(&self, asked: &Asked, seen: &Seen) -> Option<Read> {
         let mut place = Place::new(&self.absolute, &asked.options, seen);
-        let mut read = files::read_source(&self.shown.join(MANIFEST_FILE));
+        let mut read = files::read_source(&files::joined(&self.shown, MANIFEST_FILE));
         if matches!(read, Err(Unread::Missing)) {
             place = place.of_claude();
             read = files::read_source(&self.shown.join(CLAUDE_MANIFEST_FILE));

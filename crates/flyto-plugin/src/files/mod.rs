@@ -51,6 +51,15 @@ pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
     }
 }
 
+/// As [`Path::join`], which takes memory for `dir` first, and then again for both.
+pub(crate) fn joined(dir: &Path, file: impl AsRef<Path>) -> PathBuf {
+    let file = file.as_ref();
+    let mut res = PathBuf::with_capacity(dir.as_os_str().len() + 1 + file.as_os_str().len());
+    res.push(dir);
+    res.push(file);
+    res
+}
+
 /// Whether a path is from the root on, without `.` and empty parts: most are, and a look at their bytes tells.
 fn is_clean(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();

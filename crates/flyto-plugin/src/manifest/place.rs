@@ -49,10 +49,19 @@ impl<'a> Place<'a> {
 /// one program, and those of many plugins a directory.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// At most [`Self::MOST`]; `None` is kept for a path where nothing is.
-    paths: RefCell<Vec<(PathBuf, Option<Metadata>)>>,
+    /// At most [`Self::MOST`].
+    paths: RefCell<Vec<SeenPath>>,
     /// What checks the schemas of the manifest at hand.
     schemas: RefCell<SchemaChecker>,
+}
+
+/// A path that was looked at.
+struct SeenPath {
+    /// Where it starts; empty where `path` is the whole one.
+    dir: PathBuf,
+    path: PathBuf,
+    /// `None` where nothing is.
+    metadata: Option<Metadata>,
 }
 
 impl Seen {
@@ -76,13 +85,22 @@ impl Seen {
     /// What stat(2) tells of a path, links followed; `None` where that fails. A path is compared
     /// as it is written.
     pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
+        self.metadata_in(Path::new(""), path)
+    }
+
+    /// The same for a path that starts in `dir`, unless it is absolute.
+    pub(super) fn metadata_in(&self, dir: &Path, path: &Path) -> Option<Metadata> {
         let mut seen = self.paths.borrow_mut();
-        if let Some((_, known)) = seen.iter().find(|it| it.0.as_os_str() == path.as_os_str()) {
-            return known.clone();
+        let is_it = |it: &&SeenPath| {
+            it.path.as_os_str() == path.as_os_str() && it.dir.as_os_str() == dir.as_os_str()
+        };
+        if let Some(known) = seen.iter().find(is_it) {
+            return known.metadata.clone();
         }
-        let res = fs::metadata(path).ok();
+        let metadata = fs::metadata(dir.join(path)).ok();
         seen.truncate(Self::MOST - 1);
-        seen.insert(0, (path.to_owned(), res.clone()));
-        res
+        let (dir, path) = (dir.to_owned(), path.to_owned());
+        seen.insert(0, SeenPath { dir, path, metadata: metadata.clone() });
+        metadata
     }
 }

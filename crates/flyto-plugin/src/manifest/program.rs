@@ -81,10 +81,10 @@ impl Looks<'_> {
 pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diagnostic> {
     let full = looks.place.options.depth == Depth::Full;
     if command.contains('/') {
-        let path = looks.resolved(command)?;
-        return match looks.place.seen.metadata(&path) {
-            Some(metadata) => cannot_run(at, command, &path, &metadata),
-            None => Some(missing(at, command, &path)),
+        let dir = looks.start_dir.as_ref()?;
+        return match looks.place.seen.metadata_in(dir, Path::new(command)) {
+            Some(metadata) => cannot_run(at, command, dir, &metadata),
+            None => Some(missing(at, command, &dir.join(command))),
         };
     }
     // A script that is called by its bare name is a frequent slip, and its name shows it.
@@ -109,7 +109,7 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
     let path = Path::new(command);
     if path.is_absolute() {
         return match place.seen.metadata(path) {
-            Some(metadata) => cannot_run(at, command, path, &metadata),
+            Some(metadata) => cannot_run(at, command, Path::new(""), &metadata),
             None => Some(missing(at, command, path)),
         };
     }
@@ -126,10 +126,11 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
     None
 }
 
-/// A warning where something is at the path that is no executable file.
-fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
+/// A warning where something is at the path `command`, from `dir` on, that is no executable file.
+fn cannot_run(at: At<'_>, command: &str, dir: &Path, metadata: &Metadata) -> Option<Diagnostic> {
     let Some(kind) = files::other_kind(metadata) else {
-        return (!files::is_executable(metadata)).then(|| not_executable(at, command, path));
+        let is_executable = files::is_executable(metadata);
+        return (!is_executable).then(|| not_executable(at, command, &dir.join(command)));
     };
     let what = format!("{} is {kind}", quoted(command));
     let help = match metadata.is_dir() {

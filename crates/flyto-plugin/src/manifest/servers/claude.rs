@@ -20,7 +20,7 @@ pub const CLAUDE_MCP_FILE: &str = ".mcp.json";
 /// Reads `.mcp.json`, where there is one. One that cannot be used costs its servers alone.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
     // Most plugins have none, which one system call tells here.
-    if !files::is_there(&place.dir.join(CLAUDE_MCP_FILE)) {
+    if !files::is_there(&files::joined(place.dir, CLAUDE_MCP_FILE)) {
         return Beside::default();
     }
     file(Path::new(CLAUDE_MCP_FILE), place, findings)
