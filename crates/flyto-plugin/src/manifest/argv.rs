@@ -90,6 +90,14 @@ fn check_args(
             failed = Some(reader.push(diagnostic));
         }
     }
+    if args.iter().any(|it| it.contains('{')) {
+        check_placeholders(reader, &args);
+    }
+    failed.map_or_else(|| Ok(args.into_iter().map(Into::into).collect()), Err)
+}
+
+/// Warns about each argument with the name of a property in braces.
+fn check_placeholders(reader: &mut ObjectReader<'_, '_>, args: &[&str]) {
     let properties = reader.at("input_schema").member("properties");
     let whole = reader.at("args");
     let command = reader.at("command").value().as_str().unwrap_or("…");
@@ -100,7 +108,6 @@ fn check_args(
             reader.push(warning);
         }
     }
-    failed.map_or_else(|| Ok(args.into_iter().map(Into::into).collect()), Err)
 }
 
 /// A warning about `{{name}}` where `name` is a property of the input. Other braces are left alone:
@@ -112,9 +119,6 @@ fn placeholder(
     properties: Option<At<'_>>,
     template: impl FnOnce() -> String,
 ) -> Option<Diagnostic> {
-    if !arg.contains('{') {
-        return None;
-    }
     let properties = properties?.value().as_object()?;
     let name = arg.split("{{").skip(1).find_map(|rest| {
         let name = rest.split_once("}}")?.0.trim();

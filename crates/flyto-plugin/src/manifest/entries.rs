@@ -200,6 +200,9 @@ fn written_name(at: At<'_>) -> Option<&str> {
 /// Names come first in all entries, aliases after them, so that the order of two entries does
 /// not decide between a name and an alias. Time grows with `n log n` in the number of names.
 fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
+    if has_unique_names(entries) {
+        return;
+    }
     let mut owners: BTreeMap<&'v str, At<'v>> = BTreeMap::new();
     for entry in entries.iter_mut() {
         let Some(at) = entry.at.member("name") else { continue };
@@ -225,6 +228,16 @@ fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
             }
         }
     }
+}
+
+/// Whether all entries can be used so far and every name is there once. No is not certain.
+fn has_unique_names(entries: &[Entry<'_>]) -> bool {
+    let tools =
+        entries.iter().map(|it| it.tool.as_ref().filter(|it| it.metadata.aliases.is_empty()));
+    let names = tools.map(|it| it.map(|it| it.name.as_str()));
+    let Some(mut names) = names.collect::<Option<Vec<_>>>() else { return false };
+    names.sort_unstable();
+    names.is_sorted_by(|a, b| a != b)
 }
 
 /// The finding that `name`, which is a `what`, stands for a tool already.

@@ -51,10 +51,19 @@ pub(crate) fn flag(
     key: &'static str,
 ) -> Result<Option<bool>, Reported> {
     match reader.optional(key)?.map(|it| &it.value().node) {
-        None => return Ok(None),
-        Some(Node::Bool(value)) => return Ok(Some(*value)),
-        Some(_) => {}
+        None => Ok(None),
+        Some(Node::Bool(value)) => Ok(Some(*value)),
+        Some(_) => other_flag(reader, key),
     }
+}
+
+/// What [`flag`] says of a value of another type. Apart from it, so that a flag that is not there, as most are not, costs
+/// next to nothing.
+#[cold]
+fn other_flag(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+) -> Result<Option<bool>, Reported> {
     check(reader, key, |at| {
         let text = match &at.value().node {
             Node::String(text) => match text.to_ascii_lowercase().as_str() {
