@@ -69,7 +69,7 @@ pub struct ObjectReader<'v, 'f> {
     signatures: Signatures,
     /// Which of the first 64 members were asked for, one bit each.
     asked: u64,
-    /// What was asked for, in that order; a key that was asked for again may stand here again.
+    /// What was asked for, in that order; a key that was asked for again stands here again.
     known: Vec<&'static str>,
     /// Further keys that need no finding, each with the key that it is a spelling of.
     allowed: Vec<(&'v str, Option<&'static str>)>,
@@ -214,16 +214,18 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// # Errors
     ///
     /// [`Reported`] when the key occurs twice or excludes another one that is there.
-    #[inline]
+    #[inline(always)]
     pub fn optional(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
-        if !self.known.last().is_some_and(|last| std::ptr::eq(*last, key)) {
-            self.known.push(key);
-        }
-        // What must not be used is there; most keys that are asked for are not.
-        if self.spelled.is_empty() && !self.signatures.may_have(key) {
-            return Ok(None);
-        }
-        self.value_of(key)
+        if self.ask(key) { self.value_of(key) } else { Ok(None) }
+    }
+
+    /// Notes that a key is asked for, and says whether it may be there. Most keys are not, which costs next to nothing as a
+    /// part of the caller: the signature of a key that is written there is worked out by the compiler.
+    #[inline(always)]
+    fn ask(&mut self, key: &'static str) -> bool {
+        self.known.push(key);
+        // What must not be used is there.
+        !self.spelled.is_empty() || self.signatures.may_have(key)
     }
 
     /// The value of a key that was noted as asked for.
@@ -253,6 +255,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// # Errors
     ///
     /// As for [`optional`](Self::optional), and for another type (`F0023`).
+    #[inline(always)]
     pub fn optional_string(&mut self, key: &'static str) -> Result<Option<&'v str>, Reported> {
         self.optional_of(key, Shape::String, shape::string)
     }
@@ -271,6 +274,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// # Errors
     ///
     /// As for [`optional_string`](Self::optional_string).
+    #[inline(always)]
     pub fn optional_bool(&mut self, key: &'static str) -> Result<Option<bool>, Reported> {
         self.optional_of(key, Shape::Bool, shape::boolean)
     }
@@ -281,6 +285,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     ///
     /// As for [`optional_string`](Self::optional_string), and for a number that is negative, has a
     /// fraction or is too large (`F0024`).
+    #[inline(always)]
     pub fn optional_u64(&mut self, key: &'static str) -> Result<Option<u64>, Reported> {
         self.optional_of(key, Shape::Unsigned, shape::unsigned)
     }
@@ -310,6 +315,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// # Errors
     ///
     /// As for [`optional_string`](Self::optional_string).
+    #[inline(always)]
     pub fn optional_object(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
         self.optional_of(key, Shape::Object, shape::object)
     }
@@ -447,13 +453,25 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.report_unknown(None);
     }
 
+    #[inline(always)]
     fn optional_of<T>(
         &mut self,
         key: &'static str,
         shape: Shape,
         read: fn(At<'v>) -> Result<T, Misfit>,
     ) -> Result<Option<T>, Reported> {
-        let at = self.optional(key)?.filter(|at| !at.value().is_null());
+        if self.ask(key) { self.read_of(key, shape, read) } else { Ok(None) }
+    }
+
+    /// Reads the value of a key that was noted as asked for.
+    #[inline(never)]
+    fn read_of<T>(
+        &mut self,
+        key: &'static str,
+        shape: Shape,
+        read: fn(At<'v>) -> Result<T, Misfit>,
+    ) -> Result<Option<T>, Reported> {
+        let at = self.value_of(key)?.filter(|at| !at.value().is_null());
         at.map(|at| self.read(at, shape, read)).transpose()
     }
 

@@ -29,11 +29,23 @@ pub(crate) fn start_dir<'a>(dir: &'a Path, work_dir: Option<&'a Path>) -> Cow<'a
 
 /// A text that says something. A blank one counts as left out, with a warning.
 /// The text comes back untrimmed.
+#[inline(always)]
 pub(super) fn non_blank(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
 ) -> Result<Option<String>, Reported> {
-    let Some(text) = reader.optional_string(key)? else { return Ok(None) };
+    match reader.optional_string(key)? {
+        Some(text) => unless_blank(reader, key, text),
+        None => Ok(None),
+    }
+}
+
+#[inline(never)]
+fn unless_blank(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    text: &str,
+) -> Result<Option<String>, Reported> {
     if text.chars().all(char::is_whitespace) {
         let at = reader.at(key);
         let what = format!("{} is blank and counts as left out", quoted(key));

@@ -46,6 +46,7 @@ fn wrong(at: At<'_>, label: &str, wanted: &str) -> Diagnostic {
 /// # Errors
 ///
 /// [`Reported`] for every value but `true`, `false` and `null`.
+#[inline(always)]
 pub(crate) fn flag(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
