@@ -119,6 +119,18 @@ pub(crate) fn one_line(text: &str) -> String {
     escape(&text.split_whitespace().collect::<Vec<_>>().join(" "), Form::Text)
 }
 
+/// A description from outside, above the facts of a page. Its first line has single blanks, so that it stands in no column,
+/// and each further line begins with a mark: none can pass for a fact.
+pub(crate) fn description(text: &str) -> String {
+    let text = tame(text.trim());
+    let mut lines = text.split('\n');
+    let mut res = one_line(lines.next().unwrap_or_default());
+    for line in lines {
+        res.push_str(format!("\n  | {line}").trim_end());
+    }
+    res
+}
+
 /// A text from outside, with every character that acts on a terminal exchanged for a
 /// visible one. Line feeds and tabs stay.
 pub(crate) fn tame(text: &str) -> String {
@@ -142,6 +154,17 @@ mod tests {
         ] {
             assert_eq!(bytes(n), expect);
         }
+    }
+
+    #[test]
+    fn no_line_of_a_description_passes_for_a_fact() {
+        let text = "Prints  f.\n\nversion     9, active\r\n  sha256      0000\n";
+        assert_eq!(
+            description(text),
+            "Prints f.\n  |\n  | version     9, active\n  |   sha256      0000"
+        );
+        assert_eq!(description("\n approved    by root"), "approved by root");
+        assert_eq!(description("Tests."), "Tests.");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::stop::{Stop, chain};
 use crate::table::facts;
 use crate::tool_details::ToolDetails;
 use crate::verbs::list::origin;
-use crate::words::{one_line, tame};
+use crate::words::{self, one_line, tame};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -180,7 +180,7 @@ fn page(
     rows.extend(details.map(ToolDetails::grants).unwrap_or_default());
     rows.extend(declared(metadata));
 
-    let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));
+    let mut res = format!("{head}\n\n{}\n\n", words::description(description));
     res.push_str(&facts(page, &rows));
     for (name, schema) in [("input", Some(tool.input_schema())), ("output", tool.output_schema())] {
         if let Some(schema) = schema {

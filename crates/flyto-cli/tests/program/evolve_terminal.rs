@@ -170,3 +170,41 @@ fn no_text_of_a_proposal_acts_on_a_terminal() {
         }
     }
 }
+
+#[test]
+fn no_line_of_a_description_passes_for_a_fact() {
+    let place = Place::new();
+    let text = json!({
+        "name": "t", "execution_type": "script", "script": "echo hello\n",
+        "description": "Prints  f.\n\nversion     9, active\nsha256      0000\napproved    by root",
+    });
+    place.approved(&text.to_string(), &[]);
+    let shown = expect_test::expect![[r#"
+        t()
+
+        Prints f.
+          |
+          | version     9, active
+          | sha256      0000
+          | approved    by root
+
+    "#]];
+    let page = place.evolve(&["show", "t"]).stdout();
+    let end = page.find("\nversion").unwrap_or_else(|| panic!("{page}"));
+    shown.assert_eq(&page[..=end]);
+    assert!(page[end..].starts_with("\nversion     1, active"), "{page}");
+
+    let page = place.evolving(&["show", "t"]).run().stdout();
+    let end = page.find("\nfrom").unwrap_or_else(|| panic!("{page}"));
+    let shown = expect_test::expect![[r#"
+        t
+
+        Prints f.
+          |
+          | version     9, active
+          | sha256      0000
+          | approved    by root
+
+    "#]];
+    shown.assert_eq(&page[..=end]);
+}

@@ -13,7 +13,7 @@ use crate::screen::{Screen, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::{Table, facts};
-use crate::words::{one_line, tame};
+use crate::words::{description, one_line, tame};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -120,7 +120,7 @@ fn page(version: &Version, evolution: &Evolution, session: &Session) -> String {
     let kind = page.styled(look::HEAD, def.body.execution_type());
     format!(
         "{head}\n\n{}\n\n{}\n{kind}\n{}\n",
-        tame(def.description.trim_end()),
+        description(&def.description),
         facts(page, &rows),
         tame(body.trim_end_matches('\n'))
     )
