@@ -32,7 +32,7 @@
 //! - functions of the script are not followed, and their names count as programs;
 //! - files that the script itself writes are not known again when it reads them.
 
-use crate::review::script;
+use crate::review::{joined, redirection, script};
 
 /// Builtins that give something of their words and of standard input only.
 ///
@@ -117,11 +117,12 @@ const CODE: &[(&str, &[&str])] = &[
 ///
 /// The first reason is told, in the order of the text: one is enough to know that a comparison says nothing.
 pub(super) fn depends_on_more(text: &str) -> Option<String> {
-    let script = script(text);
+    let text = joined(text);
+    let script = script(&text);
     if !script.is_whole {
         return Some("its text is not understood".to_owned());
     }
-    script.commands.iter().find_map(|words| command(words).err())
+    script.commands.iter().find_map(|it| command(&it.words()).err())
 }
 
 /// One simple command; the error says what is not known of it.
@@ -176,14 +177,10 @@ fn without_redirections<'a>(words: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let mut res = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let operator = word.trim_start_matches(|it: char| it.is_ascii_digit());
-        if !operator.starts_with(['<', '>']) && operator != "&>" && operator != "&>>"
-            || operator.starts_with("<(")
-            || operator.starts_with(">(")
-        {
+        let Some(operator) = redirection(word) else {
             res.push(*word);
             continue;
-        }
+        };
         let target = words.next().copied().unwrap_or_default();
         let is_known = match operator {
             "<<" | "<<-" | "<<<" => true,
@@ -359,6 +356,9 @@ mod tests {
             ("jq -n 'env.HOME'", "code of \"jq\""),
             ("set", "runs \"set\""),
             ("PATH=/x cat", "PATH"),
+            ("echo a {fd}> notes", "opens \"notes\""),
+            ("true && \\\ncat notes", "operand \"notes\""),
+            ("echo `echo \\`git log\\``", "runs \"git\""),
             ("echo 'a", "not understood"),
             ("cd x; pwd", "runs \"cd\""),
             ("\"$TOOL_INPUT_X\" a", "runs"),

@@ -5,19 +5,30 @@
 //!
 //! | what sets a name | where it holds |
 //! | --- | --- |
-//! | `NAME=VALUE` as a command of its own, at top level, that runs in any case and reads `NAME` nowhere | from there on |
+//! | `NAME=VALUE` as a command of its own, at top level, that runs in any case and reads `NAME` nowhere, in a list that does not end with `&` | from there on |
 //! | `for NAME in …` | between `do` and `done` |
 //! | `while read -r NAME` | between `do` and `done` |
 //!
 //! An assignment in a branch, a function, a subshell or a pipeline may not be run, one behind `&&` neither, and one that
-//! fails (a name made `readonly`, a division by zero) leaves the former value while bash goes on with the next line. So
+//! fails (a name made `readonly`, a division by zero) leaves the former value while bash goes on with the next line. A list that ends
+//! with `&`, such as `NAME=VALUE && a &`, runs in a shell of its own. So
 //! nothing is certain any more behind the first thing that may change what an assignment does, or that this look does not
-//! know: `readonly`, `declare`, `eval`, `source`, a program named by a variable, `case`, a here-document, backticks. Names are told too often then, and
+//! know: `readonly`, `declare`, `eval`, `source`, most `trap`s, a program named by a variable, `case`, a here-document, backticks, a
+//! redirection in front of a command. Names are told too often then, and
 //! never too rarely; a name that the script makes when it runs is none here, and is told as a danger.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
-use super::names::{is_name, without_dollar};
+use super::{
+    names::{is_name, without_dollar},
+    words::{joined, script},
+};
+
+/// How deep a text is looked at.
+const MAX_DEPTH: usize = 64;
 
 /// Commands by which a later assignment may do something else, or nothing.
 const UNKNOWN: &[&str] = &[
@@ -27,19 +38,42 @@ const UNKNOWN: &[&str] = &[
 
 /// Names that a script takes from the environment.
 pub(crate) fn names_read(text: &str) -> BTreeSet<String> {
+    let whole = joined(text);
+    let script = script(&whole);
+    let mut res = names_of(&whole);
+    // In backticks there may be code with a backslash in front of its dollars.
+    res.extend(script.inner.iter().flat_map(|it| names_of(it)));
+    if !script.is_whole {
+        // Where quotes end is not known, and so neither is which line ends bash takes out.
+        res.extend(all_names(text).map(|it| it.1.to_owned()));
+        res.extend(all_names(&text.replace("\\\n", "")).map(|it| it.1.to_owned()));
+    }
+    res
+}
+
+/// The names of a text whose line ends are joined.
+fn names_of(text: &str) -> BTreeSet<String> {
     let mut look = Look::new(text);
     // What was certain before the end of the look stays so.
     let _ = look.run();
+    let mut set: BTreeMap<&str, Vec<Range<usize>>> = BTreeMap::new();
+    for (name, range) in look.set {
+        set.entry(name).or_default().push(range);
+    }
     let is_set = |name: &str, at: usize| {
-        look.set.iter().any(|(set, range)| *set == name && range.contains(&at))
+        set.get(name).is_some_and(|it| it.iter().any(|it| it.contains(&at)))
     };
+    let read = all_names(text).filter(|(at, name)| !is_set(name, *at));
+    read.map(|it| it.1.to_owned()).collect()
+}
+
+/// Each name that is read anywhere, with its place.
+fn all_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let behind_dollar = text.match_indices('$').map(|(at, _)| {
         let rest = text[at + 1..].trim_start_matches(['{', '!', '#']);
         (at, &rest[..name_end(rest)])
     });
-    let read = behind_dollar.chain(without_dollar(text));
-    let read = read.filter(|(at, name)| is_name(name) && !is_set(name, *at));
-    read.map(|it| it.1.to_owned()).collect()
+    behind_dollar.chain(without_dollar(text)).filter(|it| is_name(it.1))
 }
 
 /// How many bytes of a name a text begins with.
@@ -60,6 +94,10 @@ struct Look<'a> {
     is_clean: bool,
     /// Names, and where in the text they certainly have a value of the script.
     set: Vec<(&'a str, Range<usize>)>,
+    /// The same of the list whose end is not known yet: with `&` it runs in a shell of its own.
+    of_list: Vec<(&'a str, Range<usize>)>,
+    /// How many parentheses, braces and quotes are open around this place.
+    depth: usize,
 }
 
 /// A compound command.
@@ -91,6 +129,15 @@ impl<'a> Look<'a> {
             is_conditional: false,
             is_clean: true,
             set: Vec::new(),
+            of_list: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// Ends a list of commands that runs in this shell.
+    fn end_list(&mut self) {
+        if self.blocks.is_empty() && !self.is_conditional {
+            self.set.append(&mut self.of_list);
         }
     }
 
@@ -132,10 +179,14 @@ impl<'a> Look<'a> {
     fn run(&mut self) -> Option<()> {
         loop {
             self.blanks();
-            let Some(next) = self.next() else { return Some(()) };
+            let Some(next) = self.next() else {
+                self.end_list();
+                return Some(());
+            };
             match next {
                 '#' => self.comment(),
                 '\n' => {
+                    self.end_list();
                     self.step();
                     self.is_clean |= self.blocks.is_empty() && !self.is_conditional;
                 }
@@ -143,8 +194,14 @@ impl<'a> Look<'a> {
                     let is_list = self.eat("&&") || self.eat("||") || self.eat("|&");
                     let is_pipe = !is_list && self.step() == Some('|');
                     self.is_conditional = is_list || is_pipe;
+                    if !is_list && !is_pipe && self.blocks.is_empty() {
+                        self.of_list.clear();
+                    }
                 }
-                ';' => drop(self.step()),
+                ';' => {
+                    self.end_list();
+                    self.step();
+                }
                 '(' => {
                     self.step();
                     if self.next() == Some('(') {
@@ -197,7 +254,7 @@ impl<'a> Look<'a> {
                 && !is_own_shell
             {
                 let (at, end) = (self.at, self.text.len());
-                self.set.extend(assigned.iter().map(|it| (it.0, at..end)));
+                self.of_list.extend(assigned.iter().map(|it| (it.0, at..end)));
             } else {
                 self.is_clean = false;
             }
@@ -206,6 +263,10 @@ impl<'a> Look<'a> {
             return Some(());
         }
         let word = self.word()?;
+        let is_number = word.text.bytes().all(|it| it.is_ascii_digit());
+        if is_number && self.rest().starts_with(['<', '>', '&']) {
+            return None; // A redirection, with the command behind it.
+        }
         let is_name = |it: char| it.is_ascii_alphanumeric() || "_-./+:@".contains(it);
         // `{a,b}` and `a?` become other words.
         let is_literal = word.is_plain && word.text.chars().all(is_name)
@@ -253,6 +314,9 @@ impl<'a> Look<'a> {
             _ => self.forget_head(),
         }
         self.words()?;
+        if word.text == "trap" && !is_at_exit(&self.text[begin..self.at]) {
+            return None;
+        }
         // An expansion may fail, and ends the line then.
         self.is_clean &= word.text == "set" && !self.text[begin..self.at].contains('$');
         self.is_conditional = false;
@@ -270,6 +334,9 @@ impl<'a> Look<'a> {
         let mut words = Vec::new();
         while !self.is_end() && !self.rest().starts_with(['<', '>']) {
             words.push(self.word().filter(|it| !it.text.is_empty())?);
+            if words[0].text != "read" {
+                break;
+            }
             self.blanks();
         }
         if let Some((first, rest)) = words.split_first()
@@ -385,6 +452,17 @@ impl<'a> Look<'a> {
 
     /// One character, or what a quote or a dollar begins.
     fn piece(&mut self, next: char, is_quoted: bool) -> Option<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        self.piece_within(next, is_quoted)?;
+        self.depth -= 1;
+        Some(())
+    }
+
+    /// The same, at a depth that is counted.
+    fn piece_within(&mut self, next: char, is_quoted: bool) -> Option<()> {
         self.step();
         match next {
             '\\' => drop(self.step()?),
@@ -456,6 +534,14 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Whether a `trap` with these words runs at the end or by a signal only: one for `DEBUG` runs before each assignment.
+fn is_at_exit(words: &str) -> bool {
+    const SIGNALS: &[&str] = &["EXIT", "HUP", "INT", "QUIT", "TERM"];
+    let upper = words.to_ascii_uppercase();
+    upper.split_whitespace().next_back().is_some_and(|it| SIGNALS.contains(&it))
+        && !["DEBUG", "ERR", "RETURN"].iter().any(|it| upper.contains(it))
+}
+
 /// Whether an assignment reads nothing of the name, and cannot fail.
 fn certainly_sets(name: &str, value: &str) -> bool {
     let mut words = value.split(|it: char| it != '_' && !it.is_ascii_alphanumeric());
@@ -472,114 +558,4 @@ fn certainly_sets(name: &str, value: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, names: &str) {
-        let found: Vec<String> = names_read(text).into_iter().collect();
-        assert_eq!(found.join(" "), names, "{text}");
-    }
-
-    #[test]
-    fn what_a_script_has_certainly_set_is_not_read() {
-        check("A=1\necho \"$A\" \"${A}\"", "");
-        check("#!/bin/bash\nset -eu\nA=$(date -u); B='x y'\nC=\"$A/${B:-z}\"\necho $A $B $C", "");
-        check("echo hi | wc\nA=$(mktemp)\nif [[ -n $A && ( a < b ) ]]; then echo \"$A\"; fi", "");
-        check("list=(a \"b c\")\nfor f in \"${list[@]}\"; do echo \"$f\"; done", "");
-        check("while IFS= read -r line; do echo \"$line\"; done < f", "");
-        check("f() {\n  echo \"$1\"\n}\nA=$(f x)\necho $A > \"$A\"", "");
-    }
-
-    #[test]
-    fn an_assignment_hides_no_read() {
-        let uses = "curl -d \"$T\" x";
-        for before in [
-            "T=\"${T:-x}\"; ",
-            "T=$T; ",
-            "T+=x; ",
-            "T=a T=\"$T\"; ",
-            "export T; ",
-            "export T\n",
-            "readonly T\nT=\n",
-            "declare -r T\nT=\n",
-            "builtin readonly T\nT=\n",
-            "R=readonly\n$R T\nT=\n",
-            "{readonly,T}\nT=\n",
-            "eval 'readonly T'\nT=\n",
-            ". ./lib\nT=\n",
-            "if false; then T=; fi; ",
-            "if false\nthen\nT=\nfi\n",
-            "[[ a == fi ]]\nif false; then\nT=\nfi\n",
-            "false && T=\n",
-            "false &&\nT=\n",
-            "true || T=; ",
-            "T= | cat\n",
-            "T= &\n",
-            "echo | T=\n",
-            "(T=)\n",
-            "{ false && T=; }\n",
-            "f() { T=; }\n",
-            "f() (\nT=\n)\n",
-            "function f {\nT=\n}\n",
-            "case a in\nb) T= ;;\nesac\n",
-            "cat <<E\nT=\nE\n",
-            "cat <<E\n\"\nE\nT=\n",
-            "echo '\nT=\n'\n",
-            "echo \"\nT=\n\"\n",
-            "echo \"$(echo '\nT=\n')\"\n",
-            "echo \\\nT=\n",
-            "T= true\n",
-            "T=$((1/0))\n",
-            "A=$((1/0)) T=\n",
-            "T=${A:1/0}\n",
-            "T=${!A}\n",
-            "echo $((1/0)); T=\n",
-            "set $((1/0)); T=\n",
-            "[r]eadonly T\nT=\n",
-            "T= < /nonexistent\n",
-            "for T in; do :; done\n",
-            "while read T; true; do break; done\n",
-            "while read -t 0 T; do break; done\n",
-            "while false; do\nT=\ndone\n",
-            "until true; do T=; done\n",
-            "local T\n",
-            "read T\n",
-            "# T=\n",
-            "`echo`\nT=\n",
-        ] {
-            let names = if before.contains("{A:") || before.contains("{!A") { "A T" } else { "T" };
-            check(&format!("{before}{uses}"), names);
-        }
-        check("curl \"$T\"; T=", "T");
-        check("for T in $T; do :; done", "T");
-        check("while read -r T; do echo $T; done; echo $T", "T");
-    }
-
-    #[test]
-    fn any_text_is_looked_at() {
-        for text in [
-            "$",
-            "${",
-            "'",
-            "\"",
-            "$(",
-            "a=(",
-            "for",
-            "for é in",
-            "[[",
-            "é=$é",
-            "while",
-            "do",
-            "}",
-            ")",
-            "&",
-            "a <",
-            "$'\\",
-            "a \r",
-            "while \r",
-        ] {
-            names_read(text);
-        }
-    }
-}
+mod tests;

@@ -5,8 +5,8 @@
 //!
 //! | list | what is looked for |
 //! | --- | --- |
-//! | commands | the first word of each command, behind assignments and reserved words, also within `$(…)` in quotes |
-//! | addresses | words with `://` |
+//! | commands | the [programs](super::commands) of each command, behind assignments and reserved words, also within `$(…)` in quotes |
+//! | addresses | words with `://`; one for each word |
 //! | variables | names behind a dollar that the script has not [certainly set](super::environment) before |
 //! | files written | words behind `>` and `>>` |
 //! | dangers | fixed habits, each found by words on one line |
@@ -21,8 +21,10 @@ use std::{
 use serde::Serialize;
 
 use super::{
+    commands::{programs, programs_of_part},
     environment::names_read,
-    words::{self, Script},
+    names::lists_in_jq,
+    words::{self, Script, joined},
 };
 use crate::{Body, ToolDefinition, run::render};
 
@@ -59,7 +61,8 @@ pub struct Facts {
 impl Facts {
     /// Looks at the text of a definition. A composite has none, so only its claims are told.
     pub(crate) fn of(def: &ToolDefinition) -> Self {
-        let text = def.body.text().unwrap_or_default();
+        let written = def.body.text().unwrap_or_default();
+        let text = &*joined(written);
         let mut res = Self {
             claims_read_only: def.read_only,
             claims_concurrency_safe: def.concurrency_safe,
@@ -73,18 +76,23 @@ impl Facts {
         let mut commands = BTreeSet::new();
         let bare = without_quotes(text);
         let script = words::script(text);
-        for words in &script.commands {
-            first_word(words.iter().copied(), &mut commands);
+        for it in &script.commands {
+            programs(&it.words(), &mut commands);
         }
         if !script.is_whole {
-            let lines = text.lines().map(str::trim).filter(|it| !it.starts_with('#'));
-            for part in lines.flat_map(|it| it.split([';', '|', '&', '(', ')', '`'])) {
-                first_word(part.split_whitespace(), &mut commands);
+            // Where quotes end is not known, and so neither is which line ends bash takes out.
+            let all_joined = written.replace("\\\n", "");
+            for text in [written, &all_joined] {
+                let text = text.replace(">&", ">").replace("<&", "<").replace("&>", ">");
+                let lines = text.lines().map(str::trim).filter(|it| !it.starts_with('#'));
+                for part in lines.flat_map(|it| it.split([';', '|', '&', '(', ')', '`'])) {
+                    programs_of_part(part, &mut commands);
+                }
             }
         }
         res.commands = listed(commands);
         res.urls = listed(urls(text));
-        let names = names_read(text);
+        let names = names_read(written);
         let is_own = |it: &str| it.starts_with("TOOL_INPUT_") || SHELLS_OWN.contains(&it);
         res.env_names = listed(names.into_iter().filter(|it| !is_own(it)).collect());
         res.written_paths = listed(targets(&bare));
@@ -163,64 +171,30 @@ fn without_quotes(text: &str) -> String {
     if quote.is_none() { res } else { text.to_owned() }
 }
 
-/// The word in the place of a program, behind assignments and reserved words.
-fn first_word<'a>(mut words: impl Iterator<Item = &'a str>, commands: &mut BTreeSet<String>) {
-    const SKIPPED: &[&str] = &[
-        "if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "fi", "done",
-        "esac", "$", "in",
-    ];
-    while let Some(word) = words.next() {
-        let name_end =
-            word.find(|it: char| it != '_' && !it.is_ascii_alphanumeric()).unwrap_or(word.len());
-        if name_end > 0 && word[name_end..].starts_with('=') {
-            // An assignment.
-        } else if matches!(word, "case" | "select") {
-            return;
-        } else if word.ends_with(['>', '<']) {
-            // What follows is its target.
-            words.next();
-        } else if word.starts_with(['>', '<']) {
-            // Its target is in the word.
-        } else if matches!(word, "for" | "read" | "local" | "declare" | "export" | "readonly") {
-            return;
-        } else if !SKIPPED.contains(&word) {
-            // `"curl"` and `c\url` are the program as well.
-            let word = word.replace(['"', '\'', '\\'], "");
-            let word = word.trim_start_matches('$');
-            let is_command = |it: char| it.is_ascii_alphanumeric() || "_-./".contains(it);
-            if !word.is_empty() && word.chars().all(is_command) {
-                commands.insert(word.to_owned());
-            }
-            return;
-        }
-    }
-}
-
 /// Addresses as they are written: a scheme of letters and digits, and what follows up to a blank, a
-/// quote or an operator. Variables in them stay as they are.
+/// quote or an operator. Variables in them stay as they are. What stands in one word without these is one address.
 fn urls(text: &str) -> BTreeSet<String> {
-    let mut res = BTreeSet::new();
-    for (at, _) in text.match_indices("://") {
-        let start = text[..at]
-            .rfind(|it: char| !it.is_ascii_alphanumeric())
-            .map_or(0, |it| it + text[it..].chars().next().map_or(1, char::len_utf8));
-        let end = text[at..]
-            .find(|it: char| it.is_whitespace() || "'\"`<>|;)".contains(it))
-            .map_or(text.len(), |it| at + it);
-        if start < at {
-            res.insert(text[start..end].to_owned());
-        }
-    }
-    res
+    let ends = |it: char| it.is_whitespace() || "'\"`<>|;)".contains(it);
+    let of_word = |word: &str| {
+        word.match_indices("://").find_map(|(at, _)| {
+            let scheme = word[..at].trim_end_matches(|it: char| it.is_ascii_alphanumeric());
+            (scheme.len() < at).then(|| word[scheme.len()..].to_owned())
+        })
+    };
+    text.split(ends).filter_map(of_word).collect()
 }
 
-/// Words behind `>`.
-///
 /// Words behind a redirection to a file, without quotes. Streams and `/dev/null` are left out.
 fn targets(text: &str) -> BTreeSet<String> {
     let mut res = BTreeSet::new();
+    let mut done = 0;
     for (at, _) in text.match_indices('>') {
-        let rest = text[at + 1..].trim_start_matches(['>', '|']).trim_start_matches([' ', '\t']);
+        if at < done {
+            continue; // A part of the operator before.
+        }
+        let rest = text[at + 1..].trim_start_matches(['>', '|']);
+        done = text.len() - rest.len();
+        let rest = rest.trim_start_matches([' ', '\t']);
         let end = rest
             .find(|it: char| it.is_whitespace() || ";|&)(<>".contains(it))
             .unwrap_or(rest.len());
@@ -255,21 +229,19 @@ const SHELLS: &[&str] = &[
 /// Whether a command with one of these words and one with a shell stand in one line, or the former within the latter, as in
 /// `sh -c "$(curl URL)"` and `bash <(curl URL)`. A line goes on behind `|`, `&&`, `||` and `\`.
 fn gives_to_shell(text: &str, script: &Script<'_>, givers: &[&str]) -> bool {
-    let place = |it: &str| it.as_ptr() as usize - text.as_ptr() as usize;
     let is_one_of = |it: &str, programs: &[&str]| {
         programs.contains(&it.trim_matches('"').rsplit('/').next().unwrap_or_default())
     };
     let spans = |programs: &[&str]| -> Vec<Range<usize>> {
-        let found = script.commands.iter().filter(|it| it.iter().any(|it| is_one_of(it, programs)));
-        found
-            .filter_map(|it| Some(place(it.first()?)..place(it.last()?) + it.last()?.len()))
-            .collect()
+        let found =
+            script.commands.iter().filter(|it| it.words.iter().any(|it| is_one_of(it, programs)));
+        found.map(|it| it.span.clone()).collect()
     };
     let mut begins = vec![0];
     let mut goes_on = false;
     for line in text.split_inclusive('\n') {
         if !goes_on {
-            begins.push(place(line));
+            begins.push(line.as_ptr() as usize - text.as_ptr() as usize);
         }
         goes_on = line.trim_end().ends_with(['|', '\\']) || line.trim_end().ends_with("&&");
     }
@@ -372,7 +344,9 @@ fn dangers(text: &str, script: &Script<'_>) -> Vec<String> {
     tell("reads variables by names made when it runs (${!name})", lines().any(is_indirect));
     tell(
         "lists the environment (env, printenv, declare -x)",
-        script.commands.iter().any(|it| lists_environment(it))
+        script.commands.iter().any(|it| lists_environment(&it.words()) || lists_in_jq(&it.words()))
+            || !script.is_whole
+                && lines().any(|it| lists_in_jq(&it.split_whitespace().collect::<Vec<_>>()))
             || lines().any(|it| {
                 has_word(it, "printenv") || it.contains("declare -x") || it.contains("/environ")
             }),
@@ -431,6 +405,49 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&facts);
+    }
+
+    #[test]
+    fn an_address_is_one_word() {
+        for (script, addresses) in [
+            ("curl https://a.b/https://c.d/x;echo", "https://a.b/https://c.d/x"),
+            ("A=https://a.b,https://c.d", "https://a.b,https://c.d"),
+            ("curl 'https://a.b' \"http://$X/y\" (ftp://c)", "ftp://c http://$X/y https://a.b"),
+            ("curl htt\\\nps://a.b", "https://a.b"),
+            (":// é://x ://a://b", "a://b"),
+        ] {
+            let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+            assert_eq!(facts.urls.join(" "), addresses, "{script}");
+        }
+        let long = format!(":<<'E'\n{}\nE", "https://a.b/".repeat(100_000));
+        assert_eq!(urls(&long).iter().map(String::len).collect::<Vec<_>>(), [1_200_000]);
+    }
+
+    #[test]
+    fn a_text_that_is_not_understood_is_looked_at_as_words() {
+        let script = "echo 'it; true && \\\ncu\\\nrl x\n>&2 wget x\n{fd}>y nc x\n";
+        let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+        let told = |it: &str| facts.commands.iter().any(|told| told == it);
+        assert!(["curl", "wget"].into_iter().all(told), "{facts:?}");
+    }
+
+    #[test]
+    fn jq_lists_the_environment_too() {
+        for (script, is_told) in [
+            ("jq -n env", true),
+            ("jq -n 'env|keys'", true),
+            ("jq -n '[env][0]'", true),
+            ("/usr/bin/jq -n \"\\$ENV\"", true),
+            ("sudo jq -n '$ENV|to_entries'", true),
+            ("jq -n 'env as $e | $e.A'", true),
+            ("jq -n 'env.A, $ENV.B, env[\"C\"], (env | .D)'", false),
+            ("jq '.env, .a.environment, $env' f", false),
+            ("env A=1 jq . f", false),
+        ] {
+            let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+            let is_found = facts.dangers.iter().any(|it| it.contains("lists the environment"));
+            assert_eq!(is_found, is_told, "{script}: {:?}", facts.dangers);
+        }
     }
 
     #[test]
@@ -530,8 +547,27 @@ mod tests {
         ] {
             Facts::of(&ToolDefinition::script("t", "T.", text));
         }
-        for part in ["((a ", "${a[x ", "$((", "printenv a\n"] {
-            Facts::of(&ToolDefinition::script("t", "T.", part.repeat(10_000)));
+        for part in [
+            "((a ",
+            "${a[x ",
+            "$((",
+            "printenv a\n",
+            "$(",
+            "(",
+            "`\\",
+            ">",
+            "https://",
+            "while ",
+            "A=\n$A\n",
+            "for a in b; do :; done\n",
+            "\\\n",
+            "a[",
+            "<<a\n",
+            "env|",
+            "{",
+            "\"$(",
+        ] {
+            Facts::of(&ToolDefinition::script("t", "T.", part.repeat(10_000 / part.len())));
         }
     }
 }

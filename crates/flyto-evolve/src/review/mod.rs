@@ -3,9 +3,11 @@
 //! The crate does not know how a person is asked. It hands over a [`Review`], which is complete and can be serialised, and
 //! takes a [`Decision`]. What is not a clear yes is a no: an error, a panic, and an approver that is not there.
 
+mod commands;
 mod diff;
 mod environment;
 mod facts;
+mod grammar;
 mod names;
 mod render;
 mod visible;
@@ -21,9 +23,10 @@ use serde_json::Value;
 pub use diff::{FieldDiff, diff};
 pub(crate) use environment::names_read;
 pub use facts::Facts;
+pub(crate) use grammar::redirection;
 pub(crate) use visible::one_line;
 pub use visible::{HiddenCharacter, hidden_characters, visible};
-pub(crate) use words::script;
+pub(crate) use words::{joined, script};
 
 use crate::{DefinitionHash, Example, Replay};
 

@@ -5,6 +5,7 @@
 //! | `$((…))`, `((…))`, `$[…]`, `let …`, `declare -i …`, `${a[…]}`, `${a:…}` | all: bash calculates with them |
 //! | `[[ … -eq … ]]` and its kin | on either side |
 //! | `[ -v NAME ]`, `printenv NAME`, `declare -p NAME` | that one |
+//! | `env.NAME`, `env["NAME"]`, `env \| .NAME`, `$ENV` in the same ways | that one, in a text with `jq` |
 //! | `declare -i` | all that follow on the line: their values are calculated |
 //! | `ENVIRON["NAME"]`, `os.environ`, `getenv("NAME")`, `process.env.NAME` and their kin | that one: code of other languages |
 //!
@@ -93,8 +94,82 @@ pub(super) fn without_dollar(text: &str) -> Vec<(usize, &str)> {
             res.extend(words(&trimmed[..name_end(trimmed)]).map(|it| (begin, it.1)));
         }
     }
+    if JQ.iter().any(|it| text.contains(it)) {
+        res.extend(jq_reads(text).filter_map(|it| Some((it.at, it.name?))));
+    }
     arguments(text, &mut res);
     res
+}
+
+/// Programs that run code of jq.
+const JQ: &[&str] = &["jq", "jaq"];
+
+/// Options of jq with a name and a value behind them, which are no code.
+const JQ_VALUES: &[&str] = &["--arg", "--argjson", "--slurpfile", "--rawfile"];
+
+/// Where code of jq has the environment.
+struct JqRead<'a> {
+    /// The byte where it stands.
+    at: usize,
+    /// The one name that it takes of it.
+    name: Option<&'a str>,
+    /// It may take more of it.
+    is_more: bool,
+}
+
+/// The places of a text where code of jq may have the environment.
+///
+/// | code | name | more |
+/// | --- | --- | --- |
+/// | `env.A`, `$ENV.A`, `env."A"` | `A` | no |
+/// | `env["A"]`, `env \| .A` | `A` | no |
+/// | `env \| .A, .B` | `A` | yes |
+/// | `env`, `env \| keys`, `env[$name]` | none | yes |
+fn jq_reads(text: &str) -> impl Iterator<Item = JqRead<'_>> {
+    let is_of_word = |it: char| it == '_' || it.is_ascii_alphanumeric();
+    let found = text.match_indices("env").chain(text.match_indices("$ENV"));
+    found.filter_map(move |(at, word)| {
+        let (before, rest) = (&text[..at], &text[at + word.len()..]);
+        // `.env` and `$env` are others.
+        let is_other = word == "env" && before.ends_with(|it| is_of_word(it) || ".$".contains(it));
+        (!is_other && !rest.starts_with(is_of_word)).then(|| {
+            let rest = rest.trim_start();
+            let piped = rest.strip_prefix('|').map(str::trim_start);
+            let rest = piped.unwrap_or(rest);
+            let (rest, has_dot) = rest.strip_prefix('.').map_or((rest, false), |it| (it, true));
+            let (rest, has_bracket) = rest.strip_prefix('[').map_or((rest, false), |it| (it, true));
+            let name = rest.trim_start_matches([' ', '\\', '"']);
+            let is_quoted = name.len() < rest.len();
+            let (name, behind) = name.split_at(name_end(name));
+            let is_one = if has_bracket { is_quoted } else { has_dot };
+            let name = Some(name).filter(|it| is_one && is_name(it));
+            let is_more = name.is_none() || piped.is_some() && behind.trim_start().starts_with(',');
+            JqRead { at, name, is_more }
+        })
+    })
+}
+
+/// Whether a command gives code to jq that takes the whole environment.
+pub(super) fn lists_in_jq(words: &[&str]) -> bool {
+    let is_jq = |it: &&str| {
+        let name = it.trim_matches(['"', '\'', '\\']).rsplit('/').next().unwrap_or_default();
+        JQ.iter().any(|it| name.ends_with(it))
+    };
+    let mut words = words.iter().skip_while(|it| !is_jq(it)).skip(1);
+    while let Some(word) = words.next() {
+        if JQ_VALUES.contains(word) {
+            words.nth(1);
+            continue;
+        }
+        // Else bash has a variable there.
+        let is_code = |at: usize| {
+            !word[at..].starts_with('$') || word.contains('\'') || word[..at].ends_with('\\')
+        };
+        if jq_reads(word).any(|it| it.is_more && is_code(it.at)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Names that are words of a command, such as `[ -v NAME ]`. Quotes around them are taken off, since bash takes them off.
