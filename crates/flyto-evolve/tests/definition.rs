@@ -150,6 +150,16 @@ fn findings_say_what_to_write_instead() {
             r#"F0407 /command: `{{.Names}}` is no parameter that the schema lists [list it in "properties"; where another program is to read it, make a script of the command]"#
         ]],
     );
+    // Each placeholder of 6 bytes becomes 15.
+    check(
+        json!({
+            "execution_type": "command", "script": null, "command": format!("echo {}", "{{.x}}".repeat(9000)),
+            "input_schema": {"type": "object", "properties": {"x": {}}},
+        }),
+        expect![[
+            r#"F0405 /command: the command, with a variable for each placeholder, has 135005 bytes, and bash can be given 131071 at most [write each placeholder once, as in `f={{.file}}; cat "$f" "$f"`, or make it a script]"#
+        ]],
+    );
     check(
         json!({"timeout_seconds": 601}),
         expect![

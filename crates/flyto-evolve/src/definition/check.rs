@@ -15,7 +15,6 @@
 use std::collections::BTreeSet;
 
 use flyto_diagnostics::{Code, closest, quoted};
-use flyto_program::MAX_ARGUMENT_BYTES;
 use flyto_tools::{SchemaChecker, compile};
 use serde_json::Value;
 
@@ -25,7 +24,10 @@ use super::{
 };
 use crate::{
     codes,
-    run::{TemplateFault, VariableFault, option_fault, render, variable_name, variable_names},
+    run::{
+        TemplateFault, VariableFault, length_fault, option_fault, render, variable_name,
+        variable_names,
+    },
 };
 
 /// One thing that is wrong, at a place of the definition.
@@ -208,17 +210,23 @@ fn body(def: &ToolDefinition, res: &mut Vec<Fault>) {
                 .help("write `\\0` for printf, or leave it out"),
         );
     }
-    if text.len() > MAX_ARGUMENT_BYTES {
-        let what = format!(
-            "the {kind} has {} bytes, and bash can be given {MAX_ARGUMENT_BYTES} at most",
-            text.len()
-        );
+    if let Some(why) = length_fault(text.len()) {
+        let what = format!("the {kind} {why}");
         res.push(Fault::new(codes::TOO_LARGE, &pointer, what).help("make two tools of it"));
     }
-    if let Body::Command(text) = &def.body
-        && let Err(TemplateFault { what, help, .. }) = render(text, |name| def.is_parameter(name))
-    {
-        res.push(Fault::new(codes::PLACEHOLDER, &pointer, what).help(help));
+    let Body::Command(text) = &def.body else { return };
+    match render(text, |name| def.is_parameter(name)) {
+        Err(TemplateFault { what, help, .. }) => {
+            res.push(Fault::new(codes::PLACEHOLDER, &pointer, what).help(help));
+        }
+        Ok(rendered) if rendered.text.len() > text.len() => {
+            if let Some(why) = length_fault(rendered.text.len()) {
+                let what = format!("the {kind}, with a variable for each placeholder, {why}");
+                let help = "write each placeholder once, as in `f={{.file}}; cat \"$f\" \"$f\"`, or make it a script";
+                res.push(Fault::new(codes::TOO_LARGE, &pointer, what).help(help));
+            }
+        }
+        Ok(_) => {}
     }
 }
 

@@ -1,12 +1,20 @@
 //! The text that bash is given, and what a result says of a program that did not end well.
 
 use flyto_execenv::{Exit, Signal};
+use flyto_program::MAX_ARGUMENT_BYTES;
 
 /// Why bash would take a text for options: it begins with `-` or `+`, and `bash -c` reads such words in front of its
 /// command (bash(1), "Options"). The word behind them, which is the name of the tool, would run as the command.
 pub(crate) fn option_fault(text: &str) -> Option<&'static str> {
     let begins = text.starts_with(['-', '+']);
     begins.then_some("begins with `-` or `+`, and bash would take it for options of its own")
+}
+
+/// What is wrong with a text of so many bytes, if anything: bash gets it as one argument.
+pub(crate) fn length_fault(n_bytes: usize) -> Option<String> {
+    let is_long = n_bytes > MAX_ARGUMENT_BYTES;
+    is_long
+        .then(|| format!("has {n_bytes} bytes, and bash can be given {MAX_ARGUMENT_BYTES} at most"))
 }
 
 /// What stands behind `exit: ` for the end of bash.

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{
     environment::inherited,
     render,
-    text::{exit_text, option_fault},
+    text::{exit_text, length_fault, option_fault},
     variables::{too_long, variables},
 };
 use crate::{Body, DefinitionHash, ToolDefinition};
@@ -138,7 +138,8 @@ impl EvolvedTool {
     /// # Errors
     ///
     /// [`ToolErrorKind::Unsupported`] for a composite, which is a [`CompositeTool`](crate::CompositeTool), and [`ToolErrorKind::NotStartable`] for a command whose
-    /// placeholders stand where a value would be code, and for a text that bash would take for options.
+    /// placeholders stand where a value would be code, and for a text that bash would take for options, or that is longer than
+    /// one argument may be.
     pub fn new(
         def: ToolDefinition,
         env: ExecEnv,
@@ -162,7 +163,8 @@ impl EvolvedTool {
                 return Err(ToolError::new(ToolErrorKind::Unsupported, what));
             }
         };
-        if let Some(why) = option_fault(&text) {
+        let why = option_fault(&text).map(ToOwned::to_owned);
+        if let Some(why) = why.or_else(|| length_fault(text.len())) {
             let what = format!("the text of {:?} {why}", def.name);
             return Err(ToolError::new(ToolErrorKind::NotStartable, what));
         }
