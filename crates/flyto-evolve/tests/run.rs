@@ -282,8 +282,8 @@ const CONTEXTS: &[(&str, &str)] = &[
 fn a_value_that_a_program_may_read_as_an_option_is_refused() {
     let check = |template: &str, value: &str, schema: Value, is_refused: bool| {
         let def = ToolDefinition::command("t", "Tests.", template)
-            .with_input_schema(json!({"type": "object", "properties": {"x": schema}}));
-        let result = run(call(def, json!({ "x": value })));
+            .with_input_schema(json!({"type": "object", "properties": {"x": schema, "e": {}}}));
+        let result = run(call(def, json!({ "x": value, "e": "" })));
         assert_eq!(
             result.failure == Some(Failure::BadInput),
             is_refused,
@@ -300,6 +300,17 @@ fn a_value_that_a_program_may_read_as_an_option_is_refused() {
     check("echo {{.x}}", "-n", json!({"enum": ["-n", "-e"]}), false);
     check("echo {{.x}}", "-E", json!({"enum": ["-n", "-e"]}), true);
     check("cat <<< {{.x}}", "-n", json!({}), false);
+    // The word counts, and the program's own `--`.
+    check("echo {{.e}}{{.x}}", "-n", json!({}), true);
+    check("echo {{.x}}{{.e}}", "-", json!({}), false);
+    check("echo {{.x}}n", "-", json!({}), true);
+    check("env -- sed -n -e p {{.x}}", "-e1e touch PWNED", json!({}), true);
+    check("nice -- perl -e 1 {{.x}}", "-esystem q(touch PWNED)", json!({}), true);
+    // No schema lets a value be code, but one that names it.
+    check("perl -e 1 {{.x}}", "-esystem q(touch PWNED)", json!({"x-flyto-dash": true}), true);
+    check("sed -n -e p {{.x}}", "-e1e touch PWNED", json!({"x-flyto-dash": true}), true);
+    check("sed -n -e p {{.x}}", "-s", json!({"enum": ["-s"]}), false);
+    check("python3 -c 1 {{.x}}", "-n", json!({"x-flyto-dash": true}), false);
 }
 
 /// What the command prints for a value.

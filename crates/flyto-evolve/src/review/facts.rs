@@ -71,7 +71,7 @@ impl Facts {
         if let Body::Command(text) = &def.body
             && let Ok(rendered) = render(text, |name| def.is_parameter(name))
         {
-            res.may_be_options = rendered.may_be_options;
+            res.may_be_options = rendered.option_names();
         }
         let mut commands = BTreeSet::new();
         let bare = without_quotes(text);

@@ -18,8 +18,9 @@ use serde_json::Value;
 use super::{
     environment::inherited,
     render,
+    template::{MayBeOption, Piece},
     text::{exit_text, length_fault, option_fault},
-    variables::{too_long, variables},
+    variables::{too_long, variable_name, variables},
 };
 use crate::{Body, DefinitionHash, ToolDefinition};
 
@@ -126,8 +127,8 @@ pub struct EvolvedTool {
     /// All of a call's spec but the variables, the input and the file for long output.
     spec: Spec,
     spill_dir: Option<SpillDir>,
-    /// Parameters whose values begin a word of a command, without `--` before it.
-    may_be_options: Vec<String>,
+    /// Words of a command that begin with a value, without `--` before them.
+    may_be_options: Vec<MayBeOption>,
     gate: Option<Arc<Gate>>,
 }
 
@@ -205,15 +206,8 @@ impl EvolvedTool {
     /// refused unless the schema allows it.
     pub(crate) fn spec(&self, input: &Input) -> Result<Spec, String> {
         let variables = variables(input).map_err(|why| format!("invalid input: {why}"))?;
-        let is_option = |name: &&String| {
-            let value = input.value()[name.as_str()].as_str().unwrap_or_default();
-            value.len() > 1 && value.starts_with('-') && !allows_dash(&self.def, name, value)
-        };
-        if let Some(name) = self.may_be_options.iter().find(is_option) {
-            return Err(format!(
-                "invalid input: parameter {name:?} begins with `-`, and a program may read it as an option; the command \
-                 takes such values behind `--`, or with \"x-flyto-dash\": true in the schema of the parameter"
-            ));
+        if let Some(why) = self.option_in(input, &variables) {
+            return Err(format!("invalid input: {why}"));
         }
         let mut spec = self.spec.clone();
         spec.env.extend(variables);
@@ -228,6 +222,55 @@ impl EvolvedTool {
             spec = spec.stdout(Output::Captured(capture));
         }
         Ok(spec)
+    }
+
+    /// What is wrong where a word of the command becomes an option, which the schema does not allow.
+    ///
+    /// It is the word that counts: of `{{.a}}{{.b}}` the second value is the begin where the first one is empty. A lone dash
+    /// is no option, and neither is a number of JSON.
+    fn option_in(&self, input: &Input, variables: &[(String, String)]) -> Option<String> {
+        let value = |name: &str| {
+            let variable = variable_name(name)?;
+            Some(variables.iter().find(|it| it.0 == variable)?.1.as_str())
+        };
+        for word in &self.may_be_options {
+            let (mut text, mut names) = (String::new(), Vec::new());
+            for piece in &word.pieces {
+                match piece {
+                    Piece::Value(name) => {
+                        let value = value(name).unwrap_or_default();
+                        if !value.is_empty() {
+                            names.push((name, value));
+                        }
+                        text.push_str(value);
+                    }
+                    Piece::Text(it) => text.push_str(it),
+                    Piece::Unknown => text.push('?'),
+                }
+            }
+            // Without a value, the dash is one that the author wrote.
+            let Some((name, _)) = names.first() else { continue };
+            let is_number = word.pieces.len() == 1 && input.value()[name.as_str()].is_number();
+            if text.len() < 2 || !text.starts_with('-') || is_number {
+                continue;
+            }
+            let is_allowed = |(name, value): &(&String, &str)| {
+                let schema = &self.def.input_schema["properties"][name.as_str()];
+                names_value(schema, value) || (!word.is_code && schema["x-flyto-dash"] == true)
+            };
+            if !names.iter().all(is_allowed) {
+                let or = if word.is_code {
+                    ", which could be code: no schema allows it here"
+                } else {
+                    ", or with \"x-flyto-dash\": true in the schema of the parameter"
+                };
+                return Some(format!(
+                    "parameter {name:?} begins with `-`, and a program may read it as an option; the command takes such \
+                     values behind `--`{or}"
+                ));
+            }
+        }
+        None
     }
 
     /// The result of a call by the table above.
@@ -314,13 +357,10 @@ impl fmt::Debug for EvolvedTool {
     }
 }
 
-/// Whether the schema says that a value may begin with a dash: by `x-flyto-dash`, or by naming the value.
-fn allows_dash(def: &ToolDefinition, name: &str, value: &str) -> bool {
-    let schema = &def.input_schema["properties"][name];
+/// Whether the schema of a parameter names the value, so that the person who approved it has seen it.
+fn names_value(schema: &Value, value: &str) -> bool {
     let named = schema["enum"].as_array();
-    schema["x-flyto-dash"] == true
-        || schema["const"] == value
-        || named.is_some_and(|it| it.iter().any(|it| it == value))
+    schema["const"] == value || named.is_some_and(|it| it.iter().any(|it| it == value))
 }
 
 /// Whether the reason that nothing ran is nothing that a model could mend.

@@ -1,4 +1,5 @@
-//! Places in which bash itself would run a value: closed rules, which each command of a text with a placeholder keeps.
+//! Rules that each command of a text with a placeholder keeps. By the first four, which are closed, the bash that reads the text
+//! runs no value; the fifth is about programs that it starts.
 //!
 //! A value reaches a command as a word, on its input, and through variables that the text sets (`for`, `read`, `mapfile`,
 //! `printf -v`, an assignment). So each rule asks what is written in the text, and not where a value went:
@@ -11,8 +12,8 @@
 //!    Names in lower case that bash reads (`histchars`), or that are often exported (`http_proxy`), are not taken.
 //! 4. Names of variables, options of `set`, and operators of `test` and `[[` are written here.
 //! 5. A shell, or one of a short table of interpreters, has its code in its words and reads none from its input. That code
-//!    is written here, and read by these same rules where it is a shell's. A file of code is run only where bash writes no
-//!    file, and no other command of the text has a value, which it might write to that file.
+//!    is written here, and read by these same rules where it is a shell's. A file of code is run by one command of the text, beside
+//!    which no other one has a value or may write a file: bash writes none, and their programs are those of a list.
 //!
 //! | a text | what becomes of it |
 //! | --- | --- |
@@ -20,16 +21,18 @@
 //! | `F={{.x}}; cat "$F"` | refused: the environment may have `F`, and programs would get the value |
 //! | `export f=1; f={{.x}}; cat a` | refused: programs get the value, by rule 3 |
 //! | `f={{.x}} cat a` | refused: the same |
-//! | `python3 a.py {{.x}}` | taken: the file is not written, as far as bash knows |
+//! | `cd a; python3 a.py {{.x}} \| sort` | taken: `cd` and `sort` write no file |
 //! | `cp {{.x}} a.py; python3 a.py` | refused: `cp` has a value, by rule 5 |
+//! | `tee a.py; python3 a.py {{.x}}` | refused: `tee` may write the file, and the whole input is its standard input |
 //! | `bash -c 'python3 a.py' _ {{.x}}` | refused: which command of the code has the value is not looked at |
 //!
 //! What another program does with its words and its input is its own matter; see [`programs`](super::programs).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{
-    TemplateFault,
+    MayBeOption, TemplateFault,
+    builtins::{self, FIXED},
     parse::{UNKNOWN, Word},
     programs,
 };
@@ -43,19 +46,7 @@ const KEYWORDS: &[&str] =
 const NEVER: &[&str] = &[
     "eval", "trap", "alias", "unalias", "let", "declare", "typeset", "local", "coproc", "function", "hash", "enable", "complete",
     "compgen", "compopt", "bind", "fc", "getopts", "jobs", "su", "runuser", "script", "ssh", "parallel", "expect", "at", "batch",
-];
-
-/// What evaluates one of its words: each is written here.
-#[rustfmt::skip]
-const FIXED: &[&str] = &[
-    "export", "readonly", "unset", "wait", "read", "mapfile", "readarray", "set", "shopt", "watch", "osascript", "make", "gmake",
-    "npx",
-];
-
-/// Names of `shopt` that change neither what is a command nor where text is run.
-#[rustfmt::skip]
-const SHOPT_NAMES: &[&str] = &[
-    "nullglob", "failglob", "dotglob", "globstar", "nocaseglob", "nocasematch", "inherit_errexit", "lastpipe", "xpg_echo",
+    "watch", "osascript",
 ];
 
 /// How deep programs may stand in the words of others, as in `sudo timeout 5 nice …`.
@@ -90,6 +81,20 @@ pub(super) struct Seen {
     pub(super) files: Vec<(Option<usize>, TemplateFault)>,
     /// Whether bash writes a file.
     pub(super) writes: bool,
+    /// The commands whose program is none of [`WRITES_NOTHING`].
+    may_write: Vec<usize>,
+    /// Words that begin with a value, by their place.
+    options: BTreeMap<usize, MayBeOption>,
+}
+
+/// What ends the options of a program.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Ends {
+    /// The word `--`.
+    Dashes,
+    /// The same, and behind the name of a shell or an interpreter another one.
+    OwnDashes,
+    Never,
 }
 
 impl Seen {
@@ -106,22 +111,49 @@ impl Seen {
         }
     }
 
-    /// The rules that concern several commands, once all of them are seen.
+    /// Takes those words of a program that begin with a value, and that it may read as options. An option would be code
+    /// where `is_code` says so of the word.
+    ///
+    /// A program is looked at once for each word of a wrapper that may name it, and the strictest look counts.
+    pub(super) fn guard(&mut self, words: &[Word], ends: Ends, is_code: &dyn Fn(usize) -> bool) {
+        let (mut ends, mut is_over) = (ends, false);
+        for (index, word) in words.iter().enumerate() {
+            if let Some(text) = word.fixed() {
+                is_over |= ends != Ends::Never && text == "--";
+                match ends {
+                    // Behind the code of a shell, `--` is the name of that code and ends no options of what it calls.
+                    Ends::OwnDashes if programs::is_shell(base_name(text)) => {
+                        (ends, is_over) = (Ends::Never, false);
+                    }
+                    Ends::OwnDashes if programs::runs_code(base_name(text)) => is_over = false,
+                    _ => {}
+                }
+            }
+            if word.begins_with_value() && !is_over {
+                let is_code = is_code(index);
+                let new = || MayBeOption { pieces: word.pieces(), is_code };
+                self.options.entry(word.start).or_insert_with(new).is_code |= is_code;
+            }
+        }
+    }
+
+    /// The rules that concern several commands, once all of them are seen, and the words that begin with a value.
     ///
     /// The order of the commands does not count, since a loop may run the first one again, and `&` two at a time.
     ///
     /// # Errors
     ///
     /// The fault of the first variable that breaks rule 3, else of the first file that breaks rule 5.
-    pub(super) fn finish(self) -> Res<()> {
-        let Self { with_values, writes, files, exported, made, .. } = self;
+    pub(super) fn finish(self) -> Res<Vec<MayBeOption>> {
+        let Self { with_values, writes, files, exported, made, may_write, options, .. } = self;
         if let Some((_, fault)) = made.into_iter().find(|(name, _)| exported.contains(name)) {
             return Err(fault);
         }
-        let is_other = |own: Option<usize>| with_values.iter().any(|it| Some(*it) != own);
+        let is_other =
+            |own: Option<usize>| with_values.iter().chain(&may_write).any(|it| Some(*it) != own);
         match files.into_iter().find(|(own, _)| writes || is_other(*own)) {
             Some((_, fault)) => Err(fault),
-            None => Ok(()),
+            None => Ok(options.into_values().collect()),
         }
     }
 }
@@ -146,14 +178,21 @@ pub(super) fn check(words: &[Word], seen: &mut Seen) -> Res<()> {
         match first.raw.as_str() {
             "for" | "select" => {
                 rest.first().map_or(Ok(()), |it| variable(it, seen))?;
+                seen.guard(rest, Ends::Never, &|_| false);
                 // Without `in`, the commands of the loop would be taken for its words.
                 return match rest.get(1) {
                     Some(it) if it.raw != "in" => Err(at(it, "stands where `in` is expected")),
                     _ => Ok(()),
                 };
             }
-            "case" => return rest.iter().try_for_each(|it| refuse(it, "in a `case`")),
-            "[[" => return double_brackets(first, rest),
+            "case" => {
+                let help = "write `if [ … = … ]`, or make it a script".to_owned();
+                return Err(TemplateFault {
+                    help,
+                    ..at(first, "has patterns, which are not read here")
+                });
+            }
+            "[[" => return builtins::double_brackets(first, rest),
             "time" => {
                 // Its options stand in front of the command.
                 let n_options =
@@ -167,7 +206,12 @@ pub(super) fn check(words: &[Word], seen: &mut Seen) -> Res<()> {
                     made = Some(first);
                 }
             }
-            _ => return program(first, rest, Input::Own, seen),
+            _ => {
+                if !writes_nothing(first, rest) {
+                    seen.may_write.push(seen.command);
+                }
+                return program(first, rest, Input::Own, seen);
+            }
         }
         words = rest;
     }
@@ -231,11 +275,14 @@ fn named(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()
         if input == Input::Words {
             return Err(at(program, "gets words from the input"));
         }
-        return args.iter().try_for_each(|it| fixed_word(name, it, &place, seen));
+        return args.iter().try_for_each(|it| builtins::fixed_word(name, it, &place, seen));
+    }
+    if matches!(name, "[" | "test" | "printf") {
+        seen.guard(args, Ends::Dashes, &|_| false);
     }
     match name {
-        "[" | "test" => condition(args),
-        "printf" => printf(program, args, input, seen),
+        "[" | "test" => builtins::condition(args),
+        "printf" => builtins::printf(program, args, input, seen),
         _ => programs::arguments(name, program, args, input, seen),
     }
 }
@@ -250,6 +297,26 @@ pub(super) fn base_name(path: &str) -> &str {
     if plain.is_empty() { name } else { plain }
 }
 
+/// Builtins and filters that write no file, and run none.
+#[rustfmt::skip]
+const WRITES_NOTHING: &[&str] = &[
+    ":", "true", "false", "pwd", "echo", "printf", "[", "test", "read", "mapfile", "readarray", "set", "shopt", "export", "readonly", "unset",
+    "exit", "return", "break", "continue", "shift", "wait", "sleep", "cat", "head", "tail", "wc", "cut", "tr", "grep", "basename", "dirname",
+];
+
+/// Whether a command writes no file: its program is one of [`WRITES_NOTHING`], or has words with which it writes none.
+fn writes_nothing(program: &Word, args: &[Word]) -> bool {
+    let all = |is: &dyn Fn(&str) -> bool| args.iter().all(|it| it.fixed().is_some_and(is));
+    match program.fixed() {
+        Some("cd") => all(&|_| true),
+        // `-o` and `--output` name a file, and `--compress-program` a program.
+        Some("sort") => all(&|it| !(it.starts_with('-') && it.contains('o'))),
+        Some("command") => all(&|_| true) && args.first().and_then(Word::fixed) == Some("-v"),
+        Some(name) => WRITES_NOTHING.contains(&name),
+        None => false,
+    }
+}
+
 /// Whether a path may lead to a stream or to another program: below `/proc` and `/dev`, also by a relative way.
 pub(super) fn is_device(path: &str) -> bool {
     path.split('/').any(|it| matches!(it, "proc" | "dev" | "fd"))
@@ -260,72 +327,24 @@ pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> 
     if path.is_empty() || path == "-" || is_device(path) {
         return Err(at(word, "has the input run, which holds the values"));
     }
-    let fault = at(
-        word,
-        "is a file that is run, and another command has a value or writes a file, which may be that one",
-    );
+    let fault = TemplateFault {
+        help: "run it by a text with this command alone, or make it a script (execution_type \"script\")".to_owned(),
+        ..at(
+            word,
+            "is a file that is run, and another command has a value or may write a file, which may be that one",
+        )
+    };
     let is_within = seen.is_within || seen.depth > 0;
     seen.files.push(((!is_within).then_some(seen.command), fault));
     Ok(())
 }
 
-/// One word of what evaluates its words.
-///
-/// A fixed word can still do harm: an option of `set` that has bash read words in another way, a callback of `mapfile`, an
-/// index in the name of a variable, a file of rules that `make` reads from its input.
-fn fixed_word(name: &str, word: &Word, place: &str, seen: &mut Seen) -> Res<()> {
-    let text = fixed(word, place)?;
-    match name {
-        "set" => {
-            let is_option = |it: &str| !it.is_empty() && it.chars().all(|it| "euxfo".contains(it));
-            let is_known = text.strip_prefix(['-', '+']).is_some_and(is_option)
-                || programs::SHELL_OPTIONS.contains(&text);
-            if is_known { Ok(()) } else { Err(at(word, "is no option of `set` that is read here")) }
-        }
-        "shopt" if !matches!(text, "-s" | "-u" | "-q" | "-p") && !SHOPT_NAMES.contains(&text) => {
-            Err(at(word, "is no option of `shopt` that is read here"))
-        }
-        "export" | "readonly" if text.split(['=', '+']).next().is_some_and(has_text_run) => {
-            Err(at(word, TEXT_RUN))
-        }
-        "read" | "mapfile" | "readarray" | "wait" => {
-            // Behind the letter `a`, and that of `wait`, may stand the name of a variable.
-            let is_option = text.strip_prefix('-').is_some_and(|it| {
-                let plain = it.strip_suffix(['a', 'p']).unwrap_or(it);
-                let is_plain = |it: char| {
-                    !matches!(it, 'a' | 'p') && (it.is_ascii_lowercase() || it.is_ascii_digit())
-                };
-                it == "N" || plain.chars().all(is_plain)
-            });
-            let is_value = !text.contains(|it: char| it.is_alphabetic() || it == '[');
-            if is_option || is_value { Ok(()) } else { variable(word, seen) }
-        }
-        "export" | "readonly" | "unset" if text.split('=').next().unwrap_or(text).contains('[') => {
-            Err(at(word, "has an index, which bash calculates"))
-        }
-        "export" if !matches!(text, "-p" | "--") => {
-            let Some((variable, _)) = text.split_once('=').filter(|_| is_assignment(text)) else {
-                return Err(at(
-                    word,
-                    "is no `NAME=VALUE`, so programs would get a value that is not written here",
-                ));
-            };
-            seen.exported.insert(variable.trim_end_matches('+').to_owned());
-            Ok(())
-        }
-        "make" | "gmake" if is_device(text) || (text.ends_with('-') && text != "--") => {
-            Err(at(word, "has the input run, which holds the values"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// What is wrong with a variable of [`has_text_run`].
-const TEXT_RUN: &str =
+pub(super) const TEXT_RUN: &str =
     "is a variable whose text bash runs, or reads options and files of code from";
 
 /// Whether bash runs the text of a variable, or a file that it names (bash(1), "Shell Variables").
-fn has_text_run(name: &str) -> bool {
+pub(super) fn has_text_run(name: &str) -> bool {
     // `ENV` is read by interactive shells alone.
     const NAMES: &[&str] = &["SHELLOPTS", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4"];
     name.starts_with("BASH") || NAMES.contains(&name)
@@ -335,7 +354,7 @@ fn has_text_run(name: &str) -> bool {
 ///
 /// By convention the names of variables in the environment are in upper case (POSIX, XBD 8.1), so one in lower case is
 /// new, and bash hands it to no program unless the text exports it.
-fn variable(word: &Word, seen: &mut Seen) -> Res<()> {
+pub(super) fn variable(word: &Word, seen: &mut Seen) -> Res<()> {
     own(fixed(word, "where a variable is named")?, word, seen)
 }
 
@@ -347,7 +366,7 @@ fn variable(word: &Word, seen: &mut Seen) -> Res<()> {
 /// # Errors
 ///
 /// A fault with the name in lower case as the help, or for a name that bash or a program reads.
-fn own(name: &str, word: &Word, seen: &mut Seen) -> Res<()> {
+pub(super) fn own(name: &str, word: &Word, seen: &mut Seen) -> Res<()> {
     /// Variables in lower case that bash itself reads.
     const OF_BASH: &[&str] = &["histchars", "auto_resume"];
     let is_lower = name.starts_with(|it: char| it == '_' || it.is_ascii_lowercase())
@@ -434,95 +453,4 @@ pub(super) fn at(word: &Word, what: &str) -> TemplateFault {
     let end = word.raw.floor_char_boundary(MAX_SHOWN_BYTES);
     let more = if end < word.raw.len() { "…" } else { "" };
     TemplateFault::new(word.start, format!("`{}{more}` {what}", &word.raw[..end]))
-}
-
-/// Bash reads the words of `[[` as an expression of its own.
-///
-/// `[[` calculates with the operands of `-eq` and its kin, and with the index of a name.
-fn double_brackets(first: &Word, args: &[Word]) -> Res<()> {
-    args.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"))?;
-    const CALCULATE: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-    if let Some(word) = args.iter().find(|it| CALCULATE.contains(&it.raw.as_str())) {
-        return Err(at(word, "calculates within `[[`: write `[`"));
-    }
-    match args.last() {
-        Some(last) if last.raw == "]]" => Ok(()),
-        _ => Err(at(first, "with `&&` or `||` in it is not read here")),
-    }
-}
-
-/// `test` takes a value for an operator where none is fixed.
-///
-/// `test a = b` reads its words by their number, and a value such as `-v` beside no fixed operator
-/// would be one. So a value stands beside an operator, or is the only word, and no word becomes several. Of more than four
-/// words, which ones are operators is not specified (POSIX, test), so that there are no more where one shows at run time only.
-fn condition(args: &[Word]) -> Res<()> {
-    const MAX_WORDS: usize = 4;
-    let n_words = args.len() - usize::from(args.last().and_then(Word::fixed) == Some("]"));
-    if let Some(fifth) = args.get(MAX_WORDS).filter(|_| n_words > MAX_WORDS)
-        && args.iter().any(|it| it.fixed().is_none())
-    {
-        let help = "write several tests, as in `[ … ] && [ … ]`".to_owned();
-        return Err(TemplateFault { help, ..at(fifth, "is the fifth word of a test with values") });
-    }
-    let is_operator = |it: Option<&Word>| {
-        let fixed = it.and_then(Word::fixed);
-        fixed.is_some_and(|it| it.starts_with('-') || matches!(it, "=" | "==" | "!=" | "<" | ">"))
-    };
-    let is_end = |it: Option<&Word>| it.is_none_or(|it| it.fixed() == Some("]"));
-    let place = "where `test` looks for an operator or a variable";
-    for (index, word) in args.iter().enumerate() {
-        let before = index.checked_sub(1).and_then(|it| args.get(it));
-        let after = args.get(index + 1);
-        let names_variable =
-            before.and_then(Word::fixed).is_some_and(|it| it == "-v" || it == "-R");
-        if names_variable {
-            let name = fixed(word, place)?;
-            if !name.chars().all(|it| it == '_' || it.is_ascii_alphanumeric()) {
-                return Err(at(word, "has an index, which bash calculates"));
-            }
-        }
-        if word.is_split {
-            return Err(at(word, "may become several words: put it in double quotes"));
-        }
-        if word.fixed().is_some() {
-            continue;
-        }
-        let is_only = before.is_none() && is_end(after);
-        if !(is_operator(before) || is_operator(after) || is_only) {
-            fixed(word, place)?;
-        }
-    }
-    Ok(())
-}
-
-/// `printf` sets a variable by `-v`, and takes its format for options where that begins with a dash.
-fn printf(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
-    let place = "where `printf` looks for code";
-    let mut args = args;
-    if let [first, rest @ ..] = args
-        && first.text.starts_with("-v")
-    {
-        let option = fixed(first, place)?;
-        if option == "-v" {
-            rest.first().map_or(Ok(()), |it| variable(it, seen))?;
-            args = rest.get(1..).unwrap_or_default();
-        } else {
-            own(&option[2..], first, seen)?;
-            args = rest;
-        }
-    }
-    if let [first, rest @ ..] = args
-        && first.fixed() == Some("--")
-    {
-        args = rest;
-    }
-    match args.first() {
-        Some(format) if format.text.starts_with(UNKNOWN) || format.text.starts_with('-') => {
-            fixed(format, place).map(drop)
-        }
-        Some(format) => refuse(format, place),
-        None if input == Input::Words => Err(at(program, "gets its format from the input")),
-        None => Ok(()),
-    }
 }

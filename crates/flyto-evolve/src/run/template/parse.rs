@@ -8,7 +8,8 @@
 //! substitutions; redirections of files and streams, and here-strings; comments.
 //!
 //! Faults are: here-documents, backticks, arithmetic, arrays, functions, `case`, quotes within `${…}` and expansions that
-//! calculate or look a name up, `$'…'` and `$"…"`, and a backslash at the end of a line within a word. Each of them has contexts of its own, and a script says the same with `"$TOOL_INPUT_NAME"`.
+//! calculate or look a name up, `$'…'` and `$"…"`, a backslash at the end of a line within a word, control characters, and a
+//! redirection without a target. Each of them has contexts of its own, and a script says the same with `"$TOOL_INPUT_NAME"`.
 //!
 //! | context | what stands in the place of `{{.name}}` |
 //! | --- | --- |
@@ -17,9 +18,9 @@
 //! | single quotes | `'"$TOOL_INPUT_NAME"'` |
 
 use super::{
-    Placeholder, Rendered, TemplateFault,
+    Piece, Placeholder, Rendered, TemplateFault,
     lint::{self, Seen},
-    placeholder_at, programs,
+    placeholder_at,
 };
 
 /// How deep substitutions may stand in each other.
@@ -37,8 +38,8 @@ pub(super) struct Word {
     pub(super) raw: String,
     /// The parameters whose values are in it.
     pub(super) values: Vec<String>,
-    /// Whether there are quotes or letters of its own, so that it is a word even where all expansions are empty.
-    pub(super) is_certain: bool,
+    /// For each [`UNKNOWN`] of [`Self::text`], whether it is a placeholder.
+    placeholders: Vec<bool>,
     /// Whether bash may make other words of it: there is `$@`, or an expansion or a pattern without quotes.
     pub(super) is_split: bool,
     pub(super) start: usize,
@@ -46,6 +47,12 @@ pub(super) struct Word {
 }
 
 impl Word {
+    /// Adds a part that is known at run time only.
+    fn unknown(&mut self, is_placeholder: bool) {
+        self.text.push(UNKNOWN);
+        self.placeholders.push(is_placeholder);
+    }
+
     /// What it means, where that is known: it is one word, and no pattern.
     pub(super) fn fixed(&self) -> Option<&str> {
         (!self.is_split && !self.text.contains(UNKNOWN)).then_some(self.text.as_str())
@@ -54,7 +61,41 @@ impl Word {
     /// The words that `xargs` appends to those of this program. A fault of them is told at the program.
     pub(super) fn appended(&self) -> Self {
         let text = UNKNOWN.to_string();
-        Self { text, raw: self.raw.clone(), is_split: true, start: self.start, ..Self::default() }
+        let (raw, placeholders) = (self.raw.clone(), vec![false]);
+        Self { text, raw, placeholders, is_split: true, start: self.start, ..Self::default() }
+    }
+
+    /// Whether its begin, or that of a word which bash makes of it, is known at run time only and is no placeholder: nothing
+    /// looks at it before a program does. Placeholders in front of it may be empty.
+    pub(super) fn begins_unseen(&self) -> bool {
+        let n_begin = self.text.chars().take_while(|it| *it == UNKNOWN).count();
+        self.placeholders[..n_begin].contains(&false)
+            || (self.is_split && self.text.contains(UNKNOWN))
+    }
+
+    /// Whether it begins with a value, which may be empty.
+    pub(super) fn begins_with_value(&self) -> bool {
+        self.text.starts_with(UNKNOWN) && self.placeholders.first() == Some(&true)
+    }
+
+    /// What it is made of.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let mut values = self.values.iter();
+        let mut res = Vec::new();
+        let mut texts = self.text.split(UNKNOWN);
+        let mut text = |res: &mut Vec<Piece>| {
+            let text = texts.next().unwrap_or_default();
+            if !text.is_empty() {
+                res.push(Piece::Text(text.to_owned()));
+            }
+        };
+        text(&mut res);
+        for is_value in &self.placeholders {
+            let name = if *is_value { values.next() } else { None };
+            res.push(name.cloned().map_or(Piece::Unknown, Piece::Value));
+            text(&mut res);
+        }
+        res
     }
 }
 
@@ -68,11 +109,13 @@ enum Redirect {
     Stream,
 }
 
-/// Reads the code of a shell that stands in a text. There are no placeholders in it.
-pub(super) fn nested(text: &str, seen: &mut Seen) -> Res<()> {
+/// Reads the code of a shell that stands in a text. There are no placeholders in it. Where the shell may be another one than
+/// bash, what only bash reads as it is read here is a fault.
+pub(super) fn nested(text: &str, is_bash: bool, seen: &mut Seen) -> Res<()> {
     let mut parser = Parser::new(text, &|_| false);
+    parser.is_bash = is_bash;
     parser.seen = std::mem::take(seen);
-    let res = parser.commands(false);
+    let res = parser.plain().and_then(|()| parser.commands(false));
     *seen = parser.seen;
     res
 }
@@ -83,7 +126,7 @@ pub(super) struct Parser<'a> {
     pos: usize,
     depth: usize,
     out: String,
-    may_be_options: Vec<String>,
+    is_bash: bool,
     seen: Seen,
 }
 
@@ -99,7 +142,7 @@ impl<'a> Parser<'a> {
             pos: 0,
             depth: 0,
             out: String::new(),
-            may_be_options: Vec::new(),
+            is_bash: true,
             seen: Seen::default(),
         }
     }
@@ -107,9 +150,27 @@ impl<'a> Parser<'a> {
     /// Reads the whole command. The work is linear in its length but for the depth of substitutions and for the words that
     /// may each be a program, which have bounds.
     pub(super) fn run(mut self) -> Res<Rendered> {
+        self.plain()?;
         self.commands(false)?;
-        self.seen.finish()?;
-        Ok(Rendered { text: self.out, may_be_options: self.may_be_options })
+        let may_be_options = self.seen.finish()?;
+        Ok(Rendered { text: self.out, may_be_options })
+    }
+
+    /// Control characters are a fault: bash has a use of its own for some of them, and in some locales they are blanks.
+    fn plain(&self) -> Res<()> {
+        let is_odd = |it: char| it.is_control() && !matches!(it, '\t' | '\n');
+        match self.text.find(is_odd) {
+            Some(at) => Err(TemplateFault::new(at, "a control character is not read here")),
+            None => Ok(()),
+        }
+    }
+
+    /// A fault where the text is for another shell than bash, which reads this in another way.
+    fn of_bash(&self, what: &str) -> Res<()> {
+        match self.is_bash {
+            true => Ok(()),
+            false => self.fault(format!("{what} is not read here but for bash: write `bash -c`")),
+        }
     }
 
     /// What is not read yet.
@@ -170,12 +231,18 @@ impl<'a> Parser<'a> {
                     let len = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.copy(len);
                 }
-                '<' | '>' if self.rest()[1..].starts_with('(') => words.push(self.word()?),
-                '<' | '>' => redirect = Some(self.redirection(&mut words)?),
+                // Substitutions of processes are words, and may be the target of a redirection.
+                '<' | '>' if !self.rest()[1..].starts_with('(') => {
+                    self.has_target(redirect)?;
+                    redirect = Some(self.redirection(&mut words)?);
+                }
                 '&' if self.rest().starts_with("&>") => {
-                    redirect = Some(self.redirection(&mut words)?)
+                    self.has_target(redirect)?;
+                    self.of_bash("`&>`")?;
+                    redirect = Some(self.redirection(&mut words)?);
                 }
                 ')' if is_nested => {
+                    self.has_target(redirect)?;
                     self.end_command(&mut words, is_value_redirected)?;
                     self.copy(1);
                     self.depth -= 1;
@@ -186,10 +253,15 @@ impl<'a> Parser<'a> {
                         .fault("`)` closes nothing; the patterns of `case` are not read here");
                 }
                 '\n' | ';' | '&' | '|' => {
+                    if self.rest().starts_with("|&") {
+                        self.of_bash("`|&`")?;
+                    }
+                    self.has_target(redirect)?;
                     self.end_command(&mut words, std::mem::take(&mut is_value_redirected))?;
                     self.copy(1);
                 }
                 '(' if words.iter().all(|it| lint::is_keyword(&it.raw)) => {
+                    self.has_target(redirect)?;
                     if self.rest().starts_with("((") {
                         return self.fault("arithmetic is not read here");
                     }
@@ -199,11 +271,14 @@ impl<'a> Parser<'a> {
                 '(' => return self.fault("functions and arrays are not read here"),
                 _ => {
                     let word = self.word()?;
-                    let is_written = match word.fixed() {
-                        Some(target) => !matches!(target, "/dev/null" | "-" | "1" | "2"),
-                        None => true,
+                    let is_stream =
+                        |it: &str| it == "-" || it.bytes().all(|it| it.is_ascii_digit());
+                    self.seen.writes |= match (redirect, word.fixed()) {
+                        (None | Some(Redirect::Input), _) => false,
+                        (Some(Redirect::Output), target) => target != Some("/dev/null"),
+                        // A word that is no number names a file.
+                        (Some(Redirect::Stream), target) => !target.is_some_and(is_stream),
                     };
-                    self.seen.writes |= is_written && redirect == Some(Redirect::Output);
                     match redirect.take() {
                         Some(Redirect::Stream) if !word.values.is_empty() => {
                             return Err(TemplateFault::code(
@@ -218,8 +293,17 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+        self.has_target(redirect)?;
         self.depth -= 1;
         self.end_command(&mut words, is_value_redirected)
+    }
+
+    /// A redirection is not over before the word that is its target.
+    fn has_target(&self, redirect: Option<Redirect>) -> Res<()> {
+        match redirect {
+            None => Ok(()),
+            Some(_) => self.fault("a redirection has no target"),
+        }
     }
 
     /// Hands the words of a command that is over to the lint, and begins the next one.
@@ -229,24 +313,9 @@ impl<'a> Parser<'a> {
         if is_value_redirected || words.iter().any(|it| !it.values.is_empty()) {
             self.seen.with_values.push(self.seen.command);
         }
-        lint::check(words, &mut self.seen)?;
-        // Behind the code of a shell, `--` is the name of that code and ends no options of what it calls.
-        let is_shell = |it: &Word| {
-            it.fixed().is_some_and(|it| programs::SHELLS.contains(&lint::base_name(it)))
-        };
-        let has_shell = words.iter().any(is_shell);
-        let mut after_dashes = false;
-        for word in words.drain(..) {
-            after_dashes |= !has_shell && word.fixed() == Some("--");
-            if let Some(name) = word.values.first()
-                && word.text.starts_with(UNKNOWN)
-                && !after_dashes
-                && !self.may_be_options.contains(name)
-            {
-                self.may_be_options.push(name.clone());
-            }
-        }
-        Ok(())
+        let res = lint::check(words, &mut self.seen);
+        words.clear();
+        res
     }
 
     /// Copies `<`, `>>`, `<<<`, `>&` and their kin.
@@ -258,8 +327,12 @@ impl<'a> Parser<'a> {
             if last.raw.starts_with('{') {
                 return self.fault("braces in front of a redirection are not read here");
             }
-            // Digits right before it name the stream, and are no word.
+            // Digits right before it name the stream, and are no word. Bash takes longer ones, and those before `&>`, for
+            // one.
             if last.raw.bytes().all(|it| it.is_ascii_digit()) {
+                if last.raw.len() > 2 || self.peek() == Some('&') {
+                    return self.fault("a number in front of this redirection is not read here");
+                }
                 words.pop();
             }
         }
@@ -270,7 +343,8 @@ impl<'a> Parser<'a> {
         let operator = self.copy(len);
         match operator {
             "<<" | "<<-" => self.fault("here-documents are not read here"),
-            "<" | "<<<" => Ok(Redirect::Input),
+            "<<<" => self.of_bash("`<<<`").map(|()| Redirect::Input),
+            "<" => Ok(Redirect::Input),
             ">" | ">>" | "<>" | ">|" | "&>" | "&>>" => Ok(Redirect::Output),
             "<&" | ">&" => Ok(Redirect::Stream),
             other => self.fault(format!("`{other}` is not read here")),
@@ -292,28 +366,30 @@ impl<'a> Parser<'a> {
             }
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
-                '<' | '>' if self.rest()[1..].starts_with('(') && word.start == self.pos => {
+                '<' | '>' if self.rest()[1..].starts_with('(') => {
+                    self.of_bash("`<(…)`")?;
                     self.copy(2);
                     self.commands(true)?;
-                    word.text.push(UNKNOWN);
-                    word.is_certain = true;
+                    word.unknown(false);
                 }
                 '<' | '>' => break,
                 '(' => return self.fault("parentheses within a word are not read here"),
                 '\'' => self.single(&mut word)?,
                 '"' => self.double(&mut word)?,
-                '\\' => self.escape(&mut word)?,
+                '\\' => self.escape(&mut word, false)?,
                 '$' => self.dollar(&mut word, false)?,
                 '`' => return self.fault("backticks are not read here"),
                 _ => {
                     word.is_split |= matches!(c, '*' | '?' | '[' | '{' | '~');
                     word.text.push_str(self.copy(c.len_utf8()));
-                    word.is_certain = true;
                 }
             }
         }
         word.end = self.pos;
         self.text[word.start..word.end].clone_into(&mut word.raw);
+        if word.raw == "[[" || (lint::is_assignment(&word.raw) && word.raw.contains("+=")) {
+            self.of_bash("`[[` or `+=`")?;
+        }
         // Words of the grammar, a program, and what `find` puts a name in place of.
         word.is_split &= !matches!(word.raw.as_str(), "[" | "[[" | "{" | "{}");
         Ok(word)
@@ -328,9 +404,8 @@ impl<'a> Parser<'a> {
     fn value(&mut self, found: Placeholder<'_>, text: &str, word: &mut Word) {
         self.out.push_str(text);
         self.pos = found.span.end;
-        word.text.push(UNKNOWN);
+        word.unknown(true);
         word.values.push(found.name.to_owned());
-        word.is_certain = true;
     }
 
     /// A part in single quotes, in which bash reads nothing. A placeholder closes the quotes,
@@ -338,7 +413,6 @@ impl<'a> Parser<'a> {
     fn single(&mut self, word: &mut Word) -> Res<()> {
         let start = self.pos;
         self.copy(1);
-        word.is_certain = true;
         loop {
             if let Some(found) = self.placeholder() {
                 let text = format!("'\"${}\"'", found.variable);
@@ -361,7 +435,6 @@ impl<'a> Parser<'a> {
     fn double(&mut self, word: &mut Word) -> Res<()> {
         let start = self.pos;
         self.copy(1);
-        word.is_certain = true;
         loop {
             if let Some(found) = self.placeholder() {
                 let text = format!("${{{}}}", found.variable);
@@ -375,24 +448,27 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 Some('`') => return self.fault("backticks are not read here"),
-                Some('\\') => self.escape(word)?,
+                Some('\\') => self.escape(word, true)?,
                 Some('$') => self.dollar(word, true)?,
                 Some(c) => word.text.push_str(self.copy(c.len_utf8())),
             }
         }
     }
 
-    /// A backslash with the character that it escapes; both are copied. At the end of the text it
-    /// is a fault.
-    fn escape(&mut self, word: &mut Word) -> Res<()> {
+    /// A backslash with the character that it escapes; both are copied. At the end of the text it is a fault. In double
+    /// quotes it escapes few characters (bash(1), "QUOTING"), and stays in front of others.
+    fn escape(&mut self, word: &mut Word, is_quoted: bool) -> Res<()> {
         self.copy(1);
         if self.placeholder().is_some() {
             return self.fault("a backslash stands in front of a placeholder");
         }
-        word.is_certain = true;
         match self.peek() {
             None => self.fault("a backslash ends the text"),
             Some('\n') => self.fault("a line goes on within a word"),
+            Some(c) if is_quoted && !matches!(c, '$' | '`' | '"' | '\\') => {
+                word.text.push('\\');
+                Ok(())
+            }
             Some(c) => {
                 word.text.push_str(self.copy(c.len_utf8()));
                 Ok(())
@@ -438,7 +514,6 @@ impl<'a> Parser<'a> {
                 _ => {
                     self.copy(1);
                     word.text.push('$');
-                    word.is_certain = true;
                     return Ok(());
                 }
             };
@@ -446,8 +521,7 @@ impl<'a> Parser<'a> {
             word.is_split |= rest.starts_with('@');
             self.copy(len + 1);
         }
-        word.text.push(UNKNOWN);
-        word.is_certain |= is_quoted;
+        word.unknown(false);
         word.is_split |= !is_quoted;
         Ok(())
     }
