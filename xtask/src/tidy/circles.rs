@@ -18,7 +18,7 @@ const MOST: &[(&str, usize)] = &[
     ("flyto-audit", 5),
     ("flyto-cli", 62),
     ("flyto-diagnostics", 10),
-    ("flyto-evolve", 35),
+    ("flyto-evolve", 29),
     ("flyto-execenv", 17),
     ("flyto-execenv-linux", 16),
     ("flyto-host", 28),

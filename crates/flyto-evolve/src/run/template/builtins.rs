@@ -16,16 +16,16 @@
 //! | `npx -c TEXT` | refused: a shell would run the text |
 
 use super::{
-    TemplateFault,
-    lint::{
-        Input, Seen, TEXT_RUN, at, fixed, has_text_run, is_assignment, is_device, own, refuse,
-        variable,
-    },
-    parse::Word,
-    shells::SHELL_OPTIONS,
+    rendered::TemplateFault,
+    seen::{Input, Seen, TEXT_RUN, has_text_run, is_device, own, variable},
+    word::{Word, at, fixed, is_assignment, refuse},
 };
 
 type Res<T> = Result<T, TemplateFault>;
+
+/// Options that have a name, of `set -o` and of shells.
+pub(super) const SHELL_OPTIONS: &[&str] =
+    &["pipefail", "errexit", "nounset", "xtrace", "noglob", "posix"];
 
 /// What evaluates one of its words: each is written here.
 #[rustfmt::skip]

@@ -15,9 +15,9 @@
 //! | `git rebase -x 'make test'` | refused: a shell would run the text, which is not read here |
 
 use super::{
-    TemplateFault,
-    lint::{Ends, Input, Seen, at, fixed, one_word},
-    parse::{UNKNOWN, Word},
+    rendered::TemplateFault,
+    seen::{Ends, Input, Seen},
+    word::{UNKNOWN, Word, at, fixed, one_word},
 };
 
 type Res<T> = Result<T, TemplateFault>;

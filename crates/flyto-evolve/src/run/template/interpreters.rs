@@ -29,9 +29,9 @@
 //! | `python3 --a b {{.x}}` | refused: whether `b` is a value of the option is not known |
 
 use super::{
-    TemplateFault,
-    lint::{Ends, Seen, at, file_of_code, fixed, one_word},
-    parse::Word,
+    rendered::TemplateFault,
+    seen::{Ends, Seen, file_of_code},
+    word::{Word, at, fixed, one_word},
 };
 
 type Res<T> = Result<T, TemplateFault>;
@@ -187,7 +187,7 @@ pub(super) fn shape(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen
             format!("hand the value over as an argument, as in `{name} {code} {{{{.{value}}}}}`")
         }),
         Help::Variable(before, after) => err.with_help(|value| {
-            let variable = super::variable_name(value).unwrap_or_default();
+            let variable = super::super::variables::variable_name(value).unwrap_or_default();
             format!("have the code read the variable, as in `{name} {before}{variable}{after}`")
         }),
         Help::Script => err,

@@ -18,86 +18,14 @@
 //! | single quotes | `'"$TOOL_INPUT_NAME"'` |
 
 use super::{
-    Piece, Placeholder, Rendered, TemplateFault,
-    lint::{self, Seen},
-    placeholder_at,
+    lint,
+    rendered::{Placeholder, Rendered, TemplateFault, placeholder_at},
+    seen::Seen,
+    word::{Word, is_assignment},
 };
 
 /// How deep substitutions may stand in each other.
 const MAX_DEPTH: usize = 16;
-
-/// Stands in [`Word::text`] for what is known at run time only.
-pub(super) const UNKNOWN: char = '\u{1}';
-
-/// A word of a simple command.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Word {
-    /// What it means, with [`UNKNOWN`] for each value and expansion.
-    pub(super) text: String,
-    /// The text as written.
-    pub(super) raw: String,
-    /// The parameters whose values are in it.
-    pub(super) values: Vec<String>,
-    /// For each [`UNKNOWN`] of [`Self::text`], whether it is a placeholder.
-    placeholders: Vec<bool>,
-    /// Whether bash may make other words of it: there is `$@`, or an expansion or a pattern without quotes.
-    pub(super) is_split: bool,
-    pub(super) start: usize,
-    end: usize,
-}
-
-impl Word {
-    /// Adds a part that is known at run time only.
-    fn unknown(&mut self, is_placeholder: bool) {
-        self.text.push(UNKNOWN);
-        self.placeholders.push(is_placeholder);
-    }
-
-    /// What it means, where that is known: it is one word, and no pattern.
-    pub(super) fn fixed(&self) -> Option<&str> {
-        (!self.is_split && !self.text.contains(UNKNOWN)).then_some(self.text.as_str())
-    }
-
-    /// The words that `xargs` appends to those of this program. A fault of them is told at the program.
-    pub(super) fn appended(&self) -> Self {
-        let text = UNKNOWN.to_string();
-        let (raw, placeholders) = (self.raw.clone(), vec![false]);
-        Self { text, raw, placeholders, is_split: true, start: self.start, ..Self::default() }
-    }
-
-    /// Whether its begin, or that of a word which bash makes of it, is known at run time only and is no placeholder: nothing
-    /// looks at it before a program does. Placeholders in front of it may be empty.
-    pub(super) fn begins_unseen(&self) -> bool {
-        let n_begin = self.text.chars().take_while(|it| *it == UNKNOWN).count();
-        self.placeholders[..n_begin].contains(&false)
-            || (self.is_split && self.text.contains(UNKNOWN))
-    }
-
-    /// Whether it begins with a value, which may be empty.
-    pub(super) fn begins_with_value(&self) -> bool {
-        self.text.starts_with(UNKNOWN) && self.placeholders.first() == Some(&true)
-    }
-
-    /// What it is made of.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
-        let mut values = self.values.iter();
-        let mut res = Vec::new();
-        let mut texts = self.text.split(UNKNOWN);
-        let mut text = |res: &mut Vec<Piece>| {
-            let text = texts.next().unwrap_or_default();
-            if !text.is_empty() {
-                res.push(Piece::Text(text.to_owned()));
-            }
-        };
-        text(&mut res);
-        for is_value in &self.placeholders {
-            let name = if *is_value { values.next() } else { None };
-            res.push(name.cloned().map_or(Piece::Unknown, Piece::Value));
-            text(&mut res);
-        }
-        res
-    }
-}
 
 /// What the target of a redirection is.
 #[derive(Clone, Copy, PartialEq)]
@@ -387,7 +315,7 @@ impl<'a> Parser<'a> {
         }
         word.end = self.pos;
         self.text[word.start..word.end].clone_into(&mut word.raw);
-        if word.raw == "[[" || (lint::is_assignment(&word.raw) && word.raw.contains("+=")) {
+        if word.raw == "[[" || (is_assignment(&word.raw) && word.raw.contains("+=")) {
             self.of_bash("`[[` or `+=`")?;
         }
         // Words of the grammar, a program, and what `find` puts a name in place of.

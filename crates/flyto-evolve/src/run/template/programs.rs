@@ -8,21 +8,20 @@
 //!   that are known to run nothing.
 //! - A shell has its code behind `-c`, which is read in turn, or in a file.
 //! - An interpreter is taken in a few exact shapes, with its code in front of the values ([`interpreters`](super::interpreters)).
-//! - [`git`](super::git) and [`find`](super::find) have modules of their own.
+//! - [`git`](super::git) has a module of its own, and wrappers, shells and `find` have [one](super::runners).
 //! - For every other program, values are arguments. Words such as `-exec`, and shells among the words, begin a command of
 //!   their own.
 //!
 //! Programs are known by their base name without a version, so `/usr/bin/python3.12` is `python`.
 
 use super::{
-    TemplateFault,
-    find::find,
     git::git,
     interpreters::{interpreter, jq, not_an_option, shape},
-    lint::{Ends, Input, Seen, at, base_name, fixed, program, refuse},
-    parse::{UNKNOWN, Word},
-    shells::{is_other_shell, is_shell as is_known_shell, shell},
-    wrappers::{WRAPPERS, wrapped},
+    lint::program,
+    rendered::TemplateFault,
+    runners::{WRAPPERS, find, is_other_shell, is_shell as is_known_shell, shell, wrapped},
+    seen::{Ends, Input, Seen, base_name},
+    word::{UNKNOWN, Word, at, fixed, refuse},
 };
 
 /// Programs that run none of their words, whatever they are: names of shells and options such as `-x` are data there.
