@@ -1,4 +1,7 @@
 //! Taking back what a call completed.
+//!
+//! An undo is a call of a tool like any other: it goes through the rules, is recorded with the id of the composite as its parent, and
+//! may be asked about. It has a time of its own, and no cancellation, since what began it may be the end of both.
 
 use std::{sync::PoisonError, time::Duration};
 

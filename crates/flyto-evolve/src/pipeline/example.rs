@@ -1,6 +1,7 @@
 //! Running the examples of a proposal, before a person is asked.
 //!
-//! The text is not approved then, so it runs [confined](super::confined) or not at all.
+//! The text is not approved then, so it runs [confined](super::confined) or not at all. One example that does not come out as it
+//! says has the proposal refused, with what each of them gave; where none can be run, the review says `untested` and why.
 
 use flyto_execenv::ExecEnv;
 use flyto_tools::{Failure, ToolResult};

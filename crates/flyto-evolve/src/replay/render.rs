@@ -1,4 +1,8 @@
 //! A replay as text for a terminal.
+//!
+//! One line with the counts; a line for each call, with its time, the version that was recorded and the first 200 bytes of its
+//! input; behind one that is different the places where it is, indented by two. The last lines say under which terms calls are
+//! equal, and that only what is delivered is compared. Texts of the tool are on one line, with hidden characters made visible.
 
 use std::fmt;
 
