@@ -94,10 +94,13 @@ pub(super) fn git(own: &Word, args: &[Word], input: Input, seen: &mut Seen) -> R
         let what = "is no command of `git` that takes what is known at run time only";
         return Err(at(command, what));
     };
-    let is_value = |index: usize| {
-        let before = index.checked_sub(1).and_then(|it| words[it].fixed());
-        before.is_some_and(|it| options.contains(&it))
-    };
+    // What looks like an option may be the value of the one before it.
+    let mut values = vec![false; words.len()];
+    for index in 1..words.len() {
+        let before = words[index - 1].fixed().filter(|_| !values[index - 1]);
+        values[index] = before.is_some_and(|it| options.contains(&it));
+    }
+    let is_value = |index: usize| values[index];
     let may_take = |index: usize| {
         let before = index.checked_sub(1).and_then(|it| words[it].fixed()).unwrap_or_default();
         let is_option = before.starts_with('-') && !before.contains('=');

@@ -198,7 +198,9 @@ fn shape_of(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> Res
     let place = format!("where `{name}` looks for code");
     let unknown = |word: &Word| at(word, &format!("is no option of `{name}` that is read here"));
     if let [only] = args
-        && matches!(only.fixed(), Some("--version" | "--help" | "-V" | "-v" | "-h"))
+        && (matches!(only.fixed(), Some("--version" | "--help" | "-V" | "-h"))
+            // Of Python it is `--verbose`, and the code comes from the input.
+            || (only.fixed() == Some("-v") && !it.ends))
     {
         return Ok(Shape { has_code: true, n_options: 0 });
     }
@@ -268,6 +270,9 @@ fn shape_of(name: &str, it: &Interpreter, args: &[Word], seen: &mut Seen) -> Res
             index += 1;
         } else if !has_code {
             let code = fixed(word, &place)?;
+            if matches!(name, "node" | "nodejs") && matches!(code, "inspect" | "debug") {
+                return Err(at(word, "is no file of code"));
+            }
             match it.operand {
                 Operand::File => {
                     file_of_code(code, word, seen)?;
@@ -309,16 +314,25 @@ fn opens_no_value(args: &[Word]) -> Res<()> {
         for plain in ["<<>>", "$ARGV[", "@ARGV", "$#ARGV", "<STDIN>"] {
             code = code.replace(plain, "");
         }
-        flags.is_some_and(|it| it.contains(['n', 'p']))
+        // `-a` implies `-n` (perlrun).
+        flags.is_some_and(|it| it.contains(['n', 'p', 'a']))
             || ["<>", "ARGV", "readline", "eof"].iter().any(|it| code.contains(it))
     };
     let value = args.iter().find(|it| it.fixed().is_none());
     match value.filter(|_| args.iter().any(opens)) {
         None => Ok(()),
-        Some(word) => Err(TemplateFault {
-            help: "hand the file over on the input, as in `perl -ne '…' < FILE`".to_owned(),
-            ..at(word, "names a file that perl takes for a command where its name ends with `|`")
-        }),
+        Some(word) => {
+            let fault =
+                at(word, "names a file that perl takes for a command where its name ends with `|`");
+            // What is changed in its place cannot come from the input.
+            match args.iter().any(|it| it.text.starts_with("-i") || it.text.starts_with("-pi")) {
+                true => Err(fault),
+                false => {
+                    let help = "hand the file over on the input, as in `perl -ne '…' < FILE`";
+                    Err(TemplateFault { help: help.to_owned(), ..fault })
+                }
+            }
+        }
     }
 }
 
@@ -366,8 +380,13 @@ pub(super) fn jq(name: &str, args: &[Word], seen: &mut Seen) -> Res<()> {
                 option
                     if is_yq && ["-o=", "-p=", "-I="].iter().any(|it| option.starts_with(it)) => {}
                 "-f" | "--from-file" if !is_yq && !has_code => {
+                    // It is a flag: the file is the first operand, wherever that stands.
                     if let Some(file) = words.next() {
-                        file_of_code(fixed(file, &place)?, file, seen)?;
+                        let path = fixed(file, &place)?;
+                        if path.starts_with('-') && path.len() > 1 {
+                            return Err(at(file, "stands between `-f` and its file"));
+                        }
+                        file_of_code(path, file, seen)?;
                         has_code = true;
                     }
                 }

@@ -183,6 +183,11 @@ fn named(program: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()
         let Some(file) = args.first() else { return Ok(()) };
         return file_of_code(fixed(file, &place)?, file, seen);
     }
+    // A directory that is written here, and is none of devices, has no file that is the input.
+    let is_place = |it: &Word| it.fixed().is_some_and(|it| it != "-" && !is_device(it));
+    seen.moves |= (name == "cd" && !args.iter().all(is_place))
+        || matches!(name, "pushd" | "popd")
+        || args.iter().any(|it| it.text.starts_with("PATH=") || it.text.starts_with("PATH+="));
     if FIXED.contains(&name) {
         let place = format!("behind `{name}`");
         if input == Input::Words {

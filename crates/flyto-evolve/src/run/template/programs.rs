@@ -45,7 +45,23 @@ const RUN: &[&str] =
     &["exec", "run", "debug", "shell", "ssh", "enter", "--", "--exec", "--exec-batch", "-x", "-X"];
 
 /// Other programs with options whose value is a program that runs.
-const WITH_PROGRAMS: &[(&str, char, &[&str])] = &[("rsync", 'e', &["--rsh", "--rsync-path"])];
+const WITH_PROGRAMS: &[(&str, char, &[&str])] = &[
+    ("rsync", 'e', &["--rsh", "--rsync-path"]),
+    ("split", '\0', &["--filter"]),
+    ("sort", '\0', &["--compress-program"]),
+    (
+        "tar",
+        'I',
+        &[
+            "--to-command",
+            "--use-compress",
+            "--checkpoint-action",
+            "--rsh",
+            "--info-script",
+            "--new-volume",
+        ],
+    ),
+];
 
 type Res<T> = Result<T, TemplateFault>;
 
@@ -128,7 +144,10 @@ fn with_programs(name: &str, letter: char, long: &[&str], args: &[Word]) -> Res<
         if text == "--" {
             break;
         }
-        not_an_option(word)?;
+        // Of the others, a variable is mostly the value of an option that runs nothing.
+        if name == "rsync" {
+            not_an_option(word)?;
+        }
         let is_long = long.iter().any(|it| text.starts_with(it));
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
         if is_long || is_short {

@@ -108,6 +108,13 @@ const MAY_BE_ALONE: &[&str] = &[
     "numactl", "sudo",
 ];
 
+/// Wrappers whose options leave the directory as it is.
+#[rustfmt::skip]
+const STAYS: &[&str] = &[
+    "timeout", "gtimeout", "nice", "gnice", "ionice", "nohup", "builtin", "command", "exec", "time", "stdbuf", "gstdbuf", "setsid", "taskset",
+    "chrt", "flock", "xargs", "gxargs",
+];
+
 /// A program that runs the one that its words name.
 ///
 /// Where none does, some start a shell (`chroot`, `unshare`, `nsenter`, `setarch`), which would read the values from its
@@ -130,6 +137,7 @@ pub(super) fn wrapped(
     let mut n_unsure = usize::from(name == "setarch");
     for (index, word) in args.iter().enumerate() {
         let text = fixed(word, &place)?;
+        seen.moves |= text.starts_with('-') && text != "--" && !STAYS.contains(&name);
         if std::mem::take(&mut is_value) || text == "--" {
             continue;
         }
@@ -181,7 +189,16 @@ pub(super) fn wrapped(
 const WITH_OPERAND: &[&str] = &[
     "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-ilname", "-type", "-xtype", "-size",
     "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-newermt", "-user", "-group", "-uid", "-gid",
-    "-perm", "-maxdepth", "-mindepth", "-links", "-inum", "-fstype", "-samefile", "-printf", "-regextype", "-used",
+    "-perm", "-maxdepth", "-mindepth", "-links", "-inum", "-fstype", "-samefile", "-printf", "-regextype", "-used", "-fprint", "-fprint0",
+    "-fls", "-context", "-ilname", "-xattr", "-D",
+];
+
+/// What has no operand, beside `-O` with its number, `(`, `)`, `!` and `,`.
+#[rustfmt::skip]
+const WITHOUT_OPERAND: &[&str] = &[
+    "-a", "-and", "-o", "-or", "-not", "-print", "-print0", "-ls", "-delete", "-prune", "-quit", "-depth", "-d", "-xdev", "-mount", "-daystart",
+    "-empty", "-executable", "-readable", "-writable", "-nouser", "-nogroup", "-true", "-false", "-follow", "-noleaf", "-L", "-H", "-P",
+    "-ignore_readdir_race", "-noignore_readdir_race", "-warn", "-nowarn", "-X", "-E", "-s", "-x", "-f", "--", "-O1", "-O2", "-O3",
 ];
 
 /// Looks at the words of `find`.
@@ -189,9 +206,11 @@ const WITH_OPERAND: &[&str] = &[
 /// A placeholder stands anywhere, since the call refuses a value with a dash in front. A variable is the operand of a test, or no
 /// value stands behind it but as one: it could be `-exec`.
 ///
+/// Every option is one that is known, for the operand of another one may look like an option.
+///
 /// # Errors
 ///
-/// What `-exec` and its kin run breaks a rule, an option is known at run time only, or a variable may be one.
+/// What `-exec` and its kin run breaks a rule, an option is not known or shows at run time only, or a variable may be one.
 pub(super) fn find(own: &Word, args: &[Word], input: Input, seen: &mut Seen) -> Res<()> {
     if input == Input::Words {
         return Err(at(own, "gets words from the input, which may have it run a program"));
@@ -212,13 +231,23 @@ pub(super) fn find(own: &Word, args: &[Word], input: Input, seen: &mut Seen) -> 
         }
     }
     let last_unknown = args.iter().rposition(is_unknown).unwrap_or_default();
+    let has_unknown = args.iter().any(is_unknown);
+    let mut is_program = false;
     for (index, word) in args.iter().enumerate() {
         if operands[index] {
             continue;
         }
-        if matches!(word.fixed(), Some("-exec" | "-execdir" | "-ok" | "-okdir"))
-            && let Some(first) = args.get(index + 1)
+        let runs = matches!(word.fixed(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+        is_program = (is_program || runs) && !matches!(word.fixed(), Some(";" | "+"));
+        if let Some(text) = word.fixed().filter(|it| it.starts_with('-') && it.len() > 1)
+            && has_unknown
+            && !is_program
+            && !WITH_OPERAND.contains(&text)
+            && !WITHOUT_OPERAND.contains(&text)
         {
+            return Err(at(word, "is no option of `find` that is read here"));
+        }
+        if runs && let Some(first) = args.get(index + 1) {
             let is_within = std::mem::replace(&mut seen.is_within, true);
             program(first, &args[index + 2..], Input::Own, seen)?;
             seen.is_within = is_within;

@@ -36,6 +36,10 @@ pub(super) struct Seen {
     pub(super) is_within: bool,
     /// Where the text has a file of code run, and by which command; `None` is one within the words of another.
     pub(super) files: Vec<(Option<usize>, TemplateFault)>,
+    /// Whether a command changes the directory, or where files are looked for.
+    pub(super) moves: bool,
+    /// The first file of code whose place depends on these.
+    pub(super) relative_file: Option<TemplateFault>,
     /// Whether bash writes a file.
     pub(super) writes: bool,
     /// The commands whose program is none of [`WRITES_NOTHING`](super::lint::WRITES_NOTHING).
@@ -77,6 +81,9 @@ impl Seen {
     /// The fault of the first variable that breaks rule 3, else of the first file that breaks rule 5.
     pub(super) fn finish(self) -> Res<Vec<MayBeOption>> {
         let Self { with_values, writes, files, exported, made, may_write, options, .. } = self;
+        if let Some(fault) = self.relative_file.filter(|_| self.moves) {
+            return Err(fault);
+        }
         if let Some((_, fault)) = made.into_iter().find(|(name, _)| exported.contains(name)) {
             return Err(fault);
         }
@@ -124,6 +131,12 @@ pub(super) fn file_of_code(path: &str, word: &Word, seen: &mut Seen) -> Res<()> 
             "is a file that is run, and another command has a value or may write a file, which may be that one",
         )
     };
+    if !path.starts_with('/') {
+        seen.relative_file.get_or_insert_with(|| TemplateFault {
+            help: "name the file from the root on, or leave the directory and PATH as they are".to_owned(),
+            ..at(word, "is a file that is run, and the text changes where it is looked for: in /dev, it may be the input")
+        });
+    }
     let is_within = seen.is_within || seen.depth > 0;
     seen.files.push(((!is_within).then_some(seen.command), fault));
     Ok(())
@@ -195,6 +208,7 @@ pub(super) fn assignment(word: &Word, seen: &mut Seen) -> Res<bool> {
     if has_text_run(name.trim_end_matches('+')) {
         return Err(at(word, TEXT_RUN));
     }
+    seen.moves |= name.trim_end_matches('+') == "PATH";
     let is_made = word.text.contains(UNKNOWN);
     if is_made {
         own(name.trim_end_matches('+'), word, seen)?;

@@ -312,3 +312,80 @@ fn words_that_only_look_fixed_are_not() {
         "apt-get install -y bash python3; echo {{.x}}",
     ]);
 }
+
+#[test]
+fn no_file_of_code_is_the_input_by_its_directory() {
+    refused(&[
+        "cd /dev && bash stdin <<< {{.x}}",
+        "cd /dev && bash -e stdin <<< {{.x}}",
+        "cd /dev; . ./stdin <<< {{.x}}",
+        "cd /usr/../de\"\"v; bash stdin <<< {{.x}}",
+        "CDPATH=/; cd dev; bash stdin <<< {{.x}}",
+        "PATH=/dev:/usr/bin:/bin; . stdin <<< {{.x}}",
+        "PATH=/dev . stdin <<< {{.x}}",
+        "PATH=/dev:/usr/bin:/bin bash stdin <<< {{.x}}",
+        "export PATH=/dev; bash stdin {{.x}}",
+        "env PATH=/dev bash stdin <<< {{.x}}",
+        "cd /dev; python3 stdin <<< {{.x}}",
+        "env -C /dev python3 stdin <<< {{.x}}",
+        "sudo -D /dev bash stdin <<< {{.x}}",
+        "cd /dev; perl stdin <<< {{.x}}",
+        "cd /dev; sed -f stdin /etc/hostname <<< {{.x}}",
+        "cd /dev; awk -f stdin <<< {{.x}}",
+        "cd /dev; jq -n -f stdin <<< {{.x}}",
+        "cd /dev; bash stdin {{.x}}",
+        "cd /proc/self/fd && bash 0 <<< {{.x}}",
+        "d=/dev; cd \"$d\"; bash stdin {{.x}}",
+        "pushd /opt; bash a {{.x}}",
+    ]);
+    taken(&[
+        "cd a && python3 tool.py {{.x}}",
+        "cd /opt/app; bash run.sh {{.x}}",
+        "cd /dev; ls {{.x}}",
+        "cd /dev; bash /opt/run.sh {{.x}}",
+        "timeout -k 1 5 python3 tool.py {{.x}}",
+        "PATH=/opt/bin:/usr/bin; wc {{.x}}",
+    ]);
+}
+
+#[test]
+fn what_looks_like_an_option_may_be_a_value() {
+    refused(&[
+        "python3 -v <<< {{.x}}",
+        "echo {{.x}} | python3 -v",
+        "perl -ae 'print' {{.x}}",
+        "perl -a -e 'print' -- {{.x}}",
+        "perl -0777 -a -e print {{.x}}",
+        "perl -wlae print {{.x}}",
+        "printf '%s\\0' {{.x}} | xargs -0 perl -a -e print --",
+        r#"f={{.x}}; git grep -e -e "$f""#,
+        r#"f={{.x}}; git clone -q --branch -b "$f" /repo d"#,
+        r#"f={{.x}}; git log --grep -n "$f""#,
+        r#"f={{.x}}; git log --author -S "$f""#,
+        r#"read -r f <<< {{.x}}; find . -maxdepth 0 -fprint -name "$f" bash -c {{.y}} \;"#,
+        r#"read -r f <<< {{.x}}; find . -fprintf a -name "$f" bash -c {{.y}} \;"#,
+        r#"read -r f <<< {{.x}}; find . -unheard -name "$f" bash -c {{.y}} \;"#,
+        "jq -n -f -r {{.x}}",
+        "jq -n -f -- {{.x}}",
+        "node inspect {{.x}}",
+        "split --filter={{.x}} f",
+        "split --filter {{.x}} f",
+        "tar -xf t.tar --to-command={{.x}}",
+        "tar -I {{.x}} -cf a.tar b",
+        "sort --compress-program={{.x}} f",
+    ]);
+    guarded("git grep -e -e {{.x}}", &[true]);
+    guarded("find . -maxdepth 0 -fprint -name {{.x}}", &[true]);
+    taken(&[
+        "python3 -V; echo {{.x}}",
+        "git grep -e {{.x}}",
+        "git log -n {{.x}} --grep {{.y}}",
+        "find . -mtime -1 ! -newermt yesterday -size +1k -name {{.x}} -print0",
+        "find . \\( -name {{.x}} -o -name {{.y}} \\) -prune -o -exec grep -l -i a {} + -print",
+        "jq -n -f a.jq {{.x}}",
+        "tar -czf {{.x}} a",
+        "tar -xzf {{.x}} -C {{.y}}",
+        "sort -u {{.x}}",
+        "split -l 10 {{.x}}",
+    ]);
+}
