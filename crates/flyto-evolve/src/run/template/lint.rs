@@ -13,7 +13,8 @@
 //! 4. Names of variables, options of `set`, and operators of `test` and `[[` are written here.
 //! 5. A shell, or one of a short table of interpreters, has its code in its words and reads none from its input. That code
 //!    is written here, and read by these same rules where it is a shell's. A file of code is run by one command of the text, beside
-//!    which no other one has a value or may write a file: bash writes none, and their programs are those of a list.
+//!    which no other one has a value or may write a file: bash writes none, and their programs are those of a list. By a
+//!    relative path it is run where the text neither changes `PATH` nor goes to a directory that may be one of devices.
 //!
 //! | a text | what becomes of it |
 //! | --- | --- |
@@ -22,6 +23,7 @@
 //! | `export f=1; f={{.x}}; cat a` | refused: programs get the value, by rule 3 |
 //! | `f={{.x}} cat a` | refused: the same |
 //! | `cd a; python3 a.py {{.x}} \| sort` | taken: `cd` and `sort` write no file |
+//! | `cd /dev; python3 stdin {{.x}}` | refused: the file is the input |
 //! | `cp {{.x}} a.py; python3 a.py` | refused: `cp` has a value, by rule 5 |
 //! | `tee a.py; python3 a.py {{.x}}` | refused: `tee` may write the file, and the whole input is its standard input |
 //! | `bash -c 'python3 a.py' _ {{.x}}` | refused: which command of the code has the value is not looked at |
