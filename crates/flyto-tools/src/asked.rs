@@ -53,7 +53,7 @@ impl Drop for Asking {
 /// A limit that stands still while a person is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLimit {
-    /// When it is reached, where nobody is asked from the time on that it was set.
+    /// When it is reached, where no question is open from the time on that it was set.
     at: Instant,
     /// [`AskedTime::total`] at that time.
     asked: Duration,
@@ -65,7 +65,7 @@ impl TimeLimit {
         Some(Self { at: Instant::now().checked_add(limit)?, asked })
     }
 
-    /// When it is reached, where nobody is asked any more.
+    /// When it is reached, where no question is open any more.
     pub(crate) fn reached(&self, asked: Duration) -> Option<Instant> {
         self.at.checked_add(asked.saturating_sub(self.asked))
     }

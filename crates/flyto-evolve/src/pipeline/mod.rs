@@ -13,7 +13,7 @@
 //! | secrets | every text, alone and with its neighbours ([`guard`], [`neighbours`]) |
 //! | examples | run where something confines them ([`example`], [`confined`]) |
 //! | replay | what the text delivers for recorded calls ([`replay`]) |
-//! | approval | a person, or nobody: then it is kept, or refused ([`apply`]) |
+//! | approval | the approver's answer; without an approver it is refused ([`apply`]) |
 //! | save, register | one version in the store, one tool in the registry ([`registered`]) |
 //!
 //! The log of events has what was proposed, shown, decided and saved.

@@ -357,7 +357,7 @@ impl fmt::Debug for EvolvedTool {
     }
 }
 
-/// Whether the schema of a parameter names the value, so that the person who approved it has seen it.
+/// Whether the schema of a parameter names the value, so that the approver has seen it.
 fn names_value(schema: &Value, value: &str) -> bool {
     let named = schema["enum"].as_array();
     schema["const"] == value || named.is_some_and(|it| it.iter().any(|it| it == value))

@@ -209,7 +209,7 @@ async fn what_is_equal_only_without_the_host_is_told_as_such() {
             equal without network, variables and files of the host; outside of a replay it may differ: it reads the variable "DEPLOY", which a replay does not have
             compared is what each call delivers, and nothing else that it does"#]],
     );
-    // Of two texts from which a secret was taken out, nobody knows. Each is made where it runs, so that no scan of the text sees it.
+    // Whether two texts are equal from which a secret was taken out is not known. Each is made where it runs, so that no scan of the text sees it.
     let made = |text: &str| format!("tr A-Za-z B-ZAb-za <<< {text}\n");
     bench.save(&def("token", &made("fgo_16B7d42E292b6912D7710b838347Zd178A4z")), None).await;
     output(&bench.registry, "token").await;

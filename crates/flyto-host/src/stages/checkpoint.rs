@@ -224,7 +224,7 @@ pub(super) async fn guarded<T>(
     if is_cancelled() {
         return Err(NoAnswer::Ended(CallEnd::Cancelled));
     }
-    // Whoever answers may take longer than the tools that wait for it.
+    // The answer of a person may take longer than the tools that wait for it.
     let _asking = call.ctx().asking();
     let mut asked = pin!(asked);
     let polled = poll_fn(|cx| {

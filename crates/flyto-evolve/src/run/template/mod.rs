@@ -7,7 +7,7 @@
 //!
 //! What a program makes of its words, its input and its variables is another matter. For those in [`programs`] and the modules
 //! beside it there is a lint against mistakes: it refuses what is in no shape that it knows, and no list of programs is
-//! ever finished. An author who means to hide code can, as in a script, so a person reads the text and approves it. A text without
+//! ever finished. An author that means to hide code can, as in a script, so a person reads the text and approves it. A text without
 //! placeholders is not looked at.
 //!
 //! Where the code argument of a common program is concerned, the tables refuse what those of template tools in a manifest
