@@ -41,9 +41,11 @@ impl ToolCaller for Caller {
         let entry =
             self.registry.get(name).ok_or_else(|| ToolError::new(ToolErrorKind::NotFound, name))?;
         if name == "asked" {
-            let _question = ctx.asking();
+            let question = ctx.asking();
             let limit = ctx.deadline().unwrap() - Instant::now();
             tokio::time::sleep(limit + Duration::from_millis(50)).await;
+            drop(question);
+            assert!(ctx.deadline().unwrap() > Instant::now(), "the limit of the step went on");
         }
         if name == "denied" {
             return Err(ToolError::new(ToolErrorKind::Refused, "a rule denies it"));
