@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::{
     commands::{programs, programs_of_part},
     environment::names_read,
-    names::lists_in_jq,
+    names::{lists_in_code, lists_in_jq},
     words::{self, Script, joined},
 };
 use crate::{Body, ToolDefinition, run::render};
@@ -348,7 +348,10 @@ fn dangers(text: &str, script: &Script<'_>) -> Vec<String> {
             || !script.is_whole
                 && lines().any(|it| lists_in_jq(&it.split_whitespace().collect::<Vec<_>>()))
             || lines().any(|it| {
-                has_word(it, "printenv") || it.contains("declare -x") || it.contains("/environ")
+                has_word(it, "printenv")
+                    || it.contains("declare -x")
+                    || it.contains("/environ")
+                    || lists_in_code(it)
             }),
     );
     res
@@ -432,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn jq_lists_the_environment_too() {
+    fn code_of_other_languages_lists_the_environment_too() {
         for (script, is_told) in [
             ("jq -n env", true),
             ("jq -n 'env|keys'", true),
@@ -443,6 +446,18 @@ mod tests {
             ("jq -n 'env.A, $ENV.B, env[\"C\"], (env | .D)'", false),
             ("jq '.env, .a.environment, $env' f", false),
             ("env A=1 jq . f", false),
+            ("python3 -c 'import os; print(dict(os.environ))'", true),
+            ("python3 -c 'print(os.environ.items())'", true),
+            ("python3 -c 'print(os.environ[\"A\"], os.environ.get(\"B\"))'", false),
+            ("node -e 'console.log(process.env)'", true),
+            ("node -e 'console.log(process.env.A)'", false),
+            ("perl -e 'print %ENV'", true),
+            ("perl -e 'print $ENV{A}'", false),
+            ("ruby -e 'p ENV.to_h'", true),
+            ("ruby -e 'p ENV.fetch(\"A\"), ENV[\"B\"]'", false),
+            ("awk 'BEGIN {for (k in ENVIRON) print k}'", true),
+            ("awk 'BEGIN {print ENVIRON[\"A\"]}'", false),
+            ("echo the environment, $ENVIRON_NAME", false),
         ] {
             let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
             let is_found = facts.dangers.iter().any(|it| it.contains("lists the environment"));

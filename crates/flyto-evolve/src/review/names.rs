@@ -32,6 +32,33 @@ const OTHER_LANGUAGES: &[&str] = &[
     "$ENV.",
 ];
 
+/// How code of other languages has the whole environment, with what takes one variable of it where it follows.
+const WHOLE: &[(&str, &[&str])] = &[
+    ("ENVIRON", &["["]),
+    ("environ", &["[", ".get("]),
+    ("process.env", &["[", "."]),
+    ("env::vars", &[]),
+    ("%ENV", &[]),
+    ("getenv()", &[]),
+    (" ENV.", &["fetch("]),
+    ("'ENV.", &["fetch("]),
+];
+
+/// Whether a line has code of another language that takes the whole environment.
+pub(super) fn lists_in_code(line: &str) -> bool {
+    let is_of_word = |it: char| it == '_' || it.is_ascii_alphanumeric();
+    WHOLE.iter().any(|(mark, one)| {
+        line.match_indices(mark).any(|(at, _)| {
+            let (before, rest) = (&line[..at], &line[at + mark.len()..]);
+            let is_other = mark.starts_with(is_of_word) && before.ends_with(is_of_word)
+                || mark.ends_with(is_of_word)
+                    && rest.starts_with(is_of_word)
+                    && *mark != "env::vars";
+            !is_other && !one.iter().any(|it| rest.starts_with(it))
+        })
+    })
+}
+
 /// Whether a text is a name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     let is_of_name = |it: char| it == '_' || it.is_ascii_alphanumeric();
