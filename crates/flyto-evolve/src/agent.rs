@@ -7,8 +7,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use flyto_tools::{
-    AuditOperation, Failure, Metadata, NativeTool, NativeToolError, PermissionClass, Tool,
-    ToolError, ToolResult,
+    AuditOperation, CallContext, Failure, Metadata, NativeTool, NativeToolError, PermissionClass,
+    Tool, ToolError, ToolResult,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de};
@@ -66,9 +66,9 @@ pub fn agent_tools(
          becomes `_`), the whole input is JSON on stdin, secrets are read from environment variables.",
     )
     .metadata(changing())
-    .run(move |_, input: CreateTool| {
+    .run(move |call, input: CreateTool| {
         let (builder, by) = (create_in.clone(), Arc::clone(&by));
-        async move { apply(&builder, input.proposal(&by)).await }
+        async move { apply(&builder, &call, input.proposal(&by)).await }
     })?;
     let update = NativeTool::builder(
         "update_tool",
@@ -76,11 +76,11 @@ pub fn agent_tools(
          definition, and the version that it is based on as list_tools tells it.",
     )
     .metadata(changing())
-    .run(move |_, input: UpdateTool| {
+    .run(move |call, input: UpdateTool| {
         let (builder, by) = (update_in.clone(), Arc::clone(&session));
         async move {
             let proposal = input.definition.proposal(&by).based_on(input.base_version);
-            apply(&builder, proposal).await
+            apply(&builder, &call, proposal).await
         }
     })?;
     let list = NativeTool::builder(
@@ -255,8 +255,8 @@ fn reading() -> Metadata {
 
 /// Has a proposal go through the pipeline, and tells a model what came of it. A refusal is a failed result, with what to write
 /// instead.
-async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
-    let res = match builder.apply(proposal).await {
+async fn apply(builder: &ToolBuilder, call: &CallContext, proposal: Proposal) -> ToolResult {
+    let res = match builder.apply_within(call, proposal).await {
         Ok(Applied::Saved(version)) => {
             let def = &version.definition;
             let text = format!(

@@ -3,9 +3,10 @@
 //! First come the [checks](super::check), then a person is asked, and what the person approved is saved and registered. A
 //! refusal at any step leaves nothing behind but a record of it.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use flyto_security::Tier;
+use flyto_tools::CallContext;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use super::{
     waits::Place,
 };
 use crate::{
-    Answer, Approval, Change, NewVersion, Pending, Replay, Review, Store,
+    Answer, Approval, Approver, Change, NewVersion, Pending, Replay, Review, Store,
     definition::file_name_fault, review::ask,
 };
 
@@ -36,11 +37,37 @@ impl ToolBuilder {
     ///
     /// [`Refusal`] says at which step, and what to do instead. Nothing of the proposal is left behind then.
     pub async fn apply(&self, proposal: Proposal) -> Result<Applied, Refusal> {
+        self.apply_by(self.inner.approver.as_ref(), None, proposal).await
+    }
+
+    /// Does the same for a proposal that a call makes. A person is asked by the channel of that call where the approver has
+    /// [one for it](Approver::within), and a time limit of the call stands still meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply).
+    pub async fn apply_within(
+        &self,
+        call: &CallContext,
+        proposal: Proposal,
+    ) -> Result<Applied, Refusal> {
+        let approver = self.inner.approver.as_ref();
+        let own = approver.and_then(|it| it.within(call));
+        self.apply_by(own.as_ref().or(approver), Some(call), proposal).await
+    }
+
+    /// Makes a tool of a proposal that this approver answers. `call` is the one that makes it.
+    async fn apply_by(
+        &self,
+        approver: Option<&Arc<dyn Approver>>,
+        call: Option<&CallContext>,
+        proposal: Proposal,
+    ) -> Result<Applied, Refusal> {
         self.learn_answers().await;
         let place = self.count_proposal(&proposal)?;
         let waited = proposal.waits_as.clone().filter(|_| place.is_of_waiting);
         let (text, by) = (proposal.text.clone(), proposal.by.clone());
-        let res = self.decide(proposal).await;
+        let res = self.decide(approver, call, proposal).await;
         match &res {
             Ok(Applied::Saved(_) | Applied::Once { .. }) => match waited {
                 Some(id) => self.session().approved(&id),
@@ -122,13 +149,18 @@ impl ToolBuilder {
 
     /// Checks, asks, and does what the answer says. An answer that edits the text begins anew with
     /// the checks, so no text is saved that did not go through them.
-    async fn decide(&self, mut proposal: Proposal) -> Result<Applied, Refusal> {
+    async fn decide(
+        &self,
+        approver: Option<&Arc<dyn Approver>>,
+        call: Option<&CallContext>,
+        mut proposal: Proposal,
+    ) -> Result<Applied, Refusal> {
         // The text before an edit, which is asked about again where the edit is refused.
         let (mut before, mut is_edited) = (None, false);
         for n_edits in 0..=MAX_EDITS {
             let checked = match (self.check(&proposal).await, before.take()) {
                 (Err(why), Some((former, was_edited))) => {
-                    if let Some(approver) = &self.inner.approver {
+                    if let Some(approver) = approver {
                         approver.refused_edit(&proposal.text, &why.to_string());
                     }
                     (proposal, is_edited) = (former, was_edited);
@@ -145,7 +177,7 @@ impl ToolBuilder {
                     "this very text was denied before; a person is not asked again".to_owned();
                 return Err(Refusal::Denied { reason });
             }
-            let Some(approver) = &self.inner.approver else {
+            let Some(approver) = approver else {
                 return Err(Refusal::NotApproved { why: "there is no approver".to_owned() });
             };
             let review = Self::review(&proposal, &checked, is_edited);
@@ -154,9 +186,11 @@ impl ToolBuilder {
             if approver.shows() {
                 self.record_shown(&proposal, &checked).await;
             }
-            let decision = ask(&**approver, &review)
-                .await
-                .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
+            let decision = {
+                let _asking = call.map(CallContext::asking);
+                ask(&**approver, &review).await
+            };
+            let decision = decision.map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
             let by = self.redacted_text(&decision.by);
             match decision.answer {
                 Answer::Once => {

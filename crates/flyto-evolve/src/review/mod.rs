@@ -13,10 +13,11 @@ mod render;
 mod visible;
 mod words;
 
-use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::pin, task::Poll};
+use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::pin, sync::Arc, task::Poll};
 
 use async_trait::async_trait;
 use flyto_security::SecretMatch;
+use flyto_tools::CallContext;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -342,6 +343,15 @@ pub trait Approver: fmt::Debug + Send + Sync {
     /// ```
     fn shows(&self) -> bool {
         true
+    }
+
+    /// What asks about a proposal that this call makes; `None`, the default, where this approver does.
+    ///
+    /// A host with several users asks by the channel by which the call came: a server of the Model Context Protocol asks the
+    /// client that made the call, and no other. It is asked for before the first question, and once a proposal.
+    fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
+        let _ = call;
+        None
     }
 
     /// Tells why a text that the answer [edited](Answer::Edit) is refused. The text before the edit is asked about again, so
