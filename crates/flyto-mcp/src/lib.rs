@@ -273,5 +273,6 @@ pub use client::{
     ElicitationHandler, HeldBack, SERVED_BY, ServerChanges, ServerReport, ServerStatus, Servers,
 };
 pub use server::{
-    ClientApprovals, ConnectionEnd, HttpOptions, Revision, SERVER_TOOL_NAMES, Server, ServerOptions,
+    CallClient, ClientApprovals, ConnectionEnd, FormAnswer, FormError, HttpOptions, Revision,
+    SERVER_TOOL_NAMES, Server, ServerOptions,
 };

@@ -24,7 +24,10 @@ use flyto_host::{
 };
 use flyto_tools::CallId;
 use serde_json::{Map, Value, json, value::to_raw_value};
-use tokio::sync::{oneshot, watch};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 
 use super::{
     Shared,
@@ -32,6 +35,7 @@ use super::{
     params::{Params, Terms},
     peer::{Outcome, Peer, Session},
     plan_text::{Plan, plan},
+    question::FormError,
     seal::{BadState, LIFETIME, Open},
     waiting::{InnerQuestion, InnerQuestions},
 };
@@ -88,7 +92,7 @@ impl ClientApprovals {
         Registered { approvals: self.clone(), id: id.clone() }
     }
 
-    fn asker(&self, id: &CallId) -> Option<Arc<Asker>> {
+    pub(crate) fn asker(&self, id: &CallId) -> Option<Arc<Asker>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 }
@@ -170,6 +174,17 @@ struct OpenQuestion {
     digest: String,
     /// Those of `elicitation/create`: the text and the form.
     params: Value,
+}
+
+/// Why a question that the call waited for has no answer.
+#[derive(Debug)]
+enum NoAnswer {
+    /// There was none in time.
+    Late,
+    /// The client failed the question, or ended its connection.
+    None,
+    /// No request or connection is there by which it could be asked.
+    Gone,
 }
 
 /// What a client gives with a call of the new era that it makes again.
@@ -311,23 +326,53 @@ impl Asker {
         if let Some((.., answer)) = self.round().answered.iter().find(is_same) {
             return Ok(self.read_answer(answer, rules));
         }
-        let answer = if is_modern {
-            let (sender, answer) = oneshot::channel();
-            self.inner.add(InnerQuestion { digest: digest.clone(), params, answer: sender });
-            let answer = tokio::time::timeout(PATIENCE, answer).await;
-            let nowhere = |_| refusal("no request of the client waits for the call around it");
-            answer.map_err(|_| NO_ANSWER)?.map_err(nowhere)?
-        } else {
-            let Some(peer) = self.peer.upgrade() else {
-                return Err(refusal("the client waits for the call no more").into());
-            };
-            let answer = peer.ask_client("elicitation/create", &params);
-            let answer = tokio::time::timeout(PATIENCE, answer).await;
-            answer.map_err(|_| NO_ANSWER)?.ok_or("the client gave no answer")?
-        };
+        let answer = self.wait_for(digest.clone(), params).await.map_err(|why| match why {
+            NoAnswer::Late => NO_ANSWER.to_owned(),
+            NoAnswer::None => "the client gave no answer".to_owned(),
+            NoAnswer::Gone if is_modern => {
+                refusal("no request of the client waits for the call around it")
+            }
+            NoAnswer::Gone => refusal("the client waits for the call no more"),
+        })?;
         let res = self.read_answer(&answer, rules);
         self.round().answered.push((id.clone(), digest, answer));
         Ok(res)
+    }
+
+    /// Puts a question to the client while the call waits, and gives the answer.
+    async fn wait_for(&self, digest: String, params: Value) -> Result<Value, NoAnswer> {
+        if self.terms.revision.is_modern() {
+            let (sender, answer) = oneshot::channel();
+            self.inner.add(InnerQuestion { digest, params, answer: sender });
+            let answer = timeout(PATIENCE, answer).await.map_err(|_| NoAnswer::Late)?;
+            return answer.map_err(|_| NoAnswer::Gone);
+        }
+        let peer = self.peer.upgrade().ok_or(NoAnswer::Gone)?;
+        let answer = peer.ask_client("elicitation/create", &params);
+        timeout(PATIENCE, answer).await.map_err(|_| NoAnswer::Late)?.ok_or(NoAnswer::None)
+    }
+
+    /// Whether a question within the call can reach the client and its user.
+    pub(crate) fn can_ask_within(&self) -> bool {
+        let is_there = match self.terms.revision.is_modern() {
+            true => self.inner.is_open(),
+            false => self.peer.strong_count() > 0,
+        };
+        is_there && self.terms.can_ask()
+    }
+
+    /// Asks by a form of the embedding program within the call, or within one that it makes. `params` are those of
+    /// `elicitation/create`.
+    pub(crate) async fn ask_within(
+        &self,
+        call: &CallId,
+        params: &Value,
+    ) -> Result<Value, FormError> {
+        let digest = self.server.sealer.digest_of_question(&params.to_string(), call.as_str());
+        self.wait_for(digest, params.clone()).await.map_err(|why| match why {
+            NoAnswer::Late => FormError::TimedOut(PATIENCE),
+            NoAnswer::None | NoAnswer::Gone => FormError::NoAnswer,
+        })
     }
 
     fn round(&self) -> MutexGuard<'_, Round> {

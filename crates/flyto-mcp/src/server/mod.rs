@@ -53,8 +53,12 @@ use tokio::{
 };
 
 pub use self::{
-    approval::ClientApprovals, connection::ConnectionEnd, http::HttpOptions,
-    options::ServerOptions, revision::Revision,
+    approval::ClientApprovals,
+    connection::ConnectionEnd,
+    http::HttpOptions,
+    options::ServerOptions,
+    question::{CallClient, FormAnswer, FormError},
+    revision::Revision,
 };
 use self::{
     background::Jobs, connection::Streams, lifecycle::ServerInfo, listing::Listings, seal::Sealer,

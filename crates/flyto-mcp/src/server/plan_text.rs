@@ -19,7 +19,7 @@ use super::seal::canonical;
 
 /// Most bytes of a text: 256 KiB, a source file of several thousand lines. The protocol has no bound; a client shows the text in a
 /// dialogue that scrolls.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Most bytes of a fact in front of the reasons: 16 KiB, a few hundred lines of a dialogue.
 const MAX_FRONT_BYTES: usize = 16 * 1024;
 /// Most bytes of any other fact. Of a longer one, both ends are shown, and how much is between them.

@@ -115,6 +115,11 @@ impl InnerQuestions {
         }
     }
 
+    /// Whether they are put to the client.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open().is_some()
+    }
+
     /// Drops the questions, those that come later as well: nothing asks them.
     pub(crate) fn close(&self) {
         *self.open() = None;
