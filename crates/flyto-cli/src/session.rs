@@ -174,6 +174,7 @@ impl Session {
         let evolve_dir = config.evolve_dir().map(Path::to_owned);
         let recording = config.evolve.record_calls.then(CallRecording::default);
         let secret_rules = config.secret_rules.clone();
+        let asks_client = config.evolve.ask_client;
         // Of several calls, a program that makes one has nothing to say.
         let gives_hints =
             config.evolve.hints && evolve_dir.is_some() && backend == Backend::Serving;
@@ -210,7 +211,10 @@ impl Session {
                 self.screen.note(format_args!("no servers are started: {why}"));
             }
         }
-        let Answers { approver, elicitation } = answers;
+        let Answers { mut approver, elicitation } = answers;
+        if backend == Backend::Serving && !asks_client {
+            approver = Arc::new(Later);
+        }
         let servers = Servers::with_handler(&host, pins, options, elicitation);
         let report = host.report();
         let evolved = match evolve_dir {

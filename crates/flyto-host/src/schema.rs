@@ -96,6 +96,9 @@ struct Evolve {
     /// Whether `flyto serve` tells a model that a tool would help, where its calls are of one shape again and again. The
     /// default is false.
     hints: Option<bool>,
+    /// Whether `flyto serve` asks the user of a client about a tool that is proposed in a call of that client. Otherwise each
+    /// proposal waits for `flyto evolve approve`. The default is true.
+    ask_client: Option<bool>,
 }
 
 /// When records are forced onto the disk.

@@ -2,6 +2,7 @@
 
 mod advice; // command lines for a reader to run
 mod approver; // how a person is asked
+mod client; // how the user of a client is asked
 mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
 mod hints; // a model is told that a tool would help
@@ -23,6 +24,7 @@ use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKin
 
 pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
+pub(crate) use self::client::AtClient;
 pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
 use crate::exit::{Ending, Why};

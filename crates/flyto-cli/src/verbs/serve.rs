@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
+use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Severity};
 use flyto_host::jobs::JobStore;
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
-use crate::evolve::Evolved;
+use crate::evolve::{AtClient, Evolved, person};
 use crate::exit::{Exit, Why};
 use crate::findings::summary;
 use crate::screen::{Page, complain};
@@ -35,6 +36,7 @@ const N_THREADS: usize = 2;
 pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let approvals = ClientApprovals::new();
     let handler = approvals.clone();
+    let approver = Arc::new(AtClient::new(approvals.clone(), &person(session.env())));
     let with = |host: HostBuilder, _| {
         let host = host.checkpoint_handler(handler);
         // Behind the guard, so that no secret is told.
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
         let host = host.stages(|it| it.insert_after(names::OUTPUT_GUARD, told));
         host.expect("the list has that stage, and none of this name")
     };
-    let answers = Answers::default();
+    let answers = Answers { approver, ..Answers::default() };
     let loaded = session.load_with(args.output_limit, Backend::Serving, answers, with)?;
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);

@@ -45,6 +45,7 @@ fn each_value_is_shown_with_file_and_line() {
         evolve.dir                  "~/.flyto/evolution"    default
         evolve.record_calls         false                   default
         evolve.hints                false                   default
+        evolve.ask_client           true                    default
         output_guard                null                    default
         secret_rules                null                    default
     "#]]

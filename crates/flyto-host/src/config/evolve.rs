@@ -53,11 +53,16 @@ pub struct EvolveConfig {
     ///
     /// Default: `false`.
     pub hints: bool,
+    /// Whether the user of a client is asked about a tool that is proposed in a call of that client; otherwise each proposal
+    /// waits for a terminal. The program that serves clients asks; `flyto serve` does.
+    ///
+    /// Default: `true`.
+    pub ask_client: bool,
 }
 
 impl Default for EvolveConfig {
     fn default() -> Self {
-        Self { is_enabled: true, dir: None, record_calls: false, hints: false }
+        Self { is_enabled: true, dir: None, record_calls: false, hints: false, ask_client: true }
     }
 }
 
@@ -87,6 +92,9 @@ impl EvolveConfig {
         if set(HINTS) {
             self.hints = other.hints;
         }
+        if set(ASK_CLIENT) {
+            self.ask_client = other.ask_client;
+        }
     }
 
     /// Reads the value of `evolve`; a relative path starts from `dir`.
@@ -101,6 +109,7 @@ impl EvolveConfig {
         let enabled = reader.optional_bool("enabled");
         let record_calls = reader.optional_bool("record_calls");
         let hints = reader.optional_bool("hints");
+        let ask_client = reader.optional_bool("ask_client");
         let path = reader.optional_string("dir");
         let path = match path {
             Ok(Some(text)) => match expand_path(text, dir, places) {
@@ -117,6 +126,7 @@ impl EvolveConfig {
         res.dir = path?;
         res.record_calls = record_calls?.unwrap_or(res.record_calls);
         res.hints = hints?.unwrap_or(res.hints);
+        res.ask_client = ask_client?.unwrap_or(res.ask_client);
         Ok(res)
     }
 }
@@ -125,10 +135,16 @@ pub(super) const ENABLED: &str = "evolve.enabled";
 pub(super) const DIR: &str = "evolve.dir";
 const RECORD_CALLS: &str = "evolve.record_calls";
 const HINTS: &str = "evolve.hints";
+const ASK_CLIENT: &str = "evolve.ask_client";
 
 /// The keys of the section, each with its name in [`FileConfig::set`](super::file::FileConfig::set).
-pub(super) const KEYS: [(&str, &str); 4] =
-    [("enabled", ENABLED), ("dir", DIR), ("record_calls", RECORD_CALLS), ("hints", HINTS)];
+pub(super) const KEYS: [(&str, &str); 5] = [
+    ("enabled", ENABLED),
+    ("dir", DIR),
+    ("record_calls", RECORD_CALLS),
+    ("hints", HINTS),
+    ("ask_client", ASK_CLIENT),
+];
 
 #[cfg(test)]
 mod tests {
@@ -192,11 +208,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("there is room");
         let user = r#"{"evolve": {"dir": "~/own"}}"#;
         let project = r#"{"evolve": {"dir": "/evil", "enabled": false, "record_calls": true,
-            "hints": true}}"#;
+            "hints": true, "ask_client": false}}"#;
         let (config, found) = load(&dir, user, project, &Flags::default());
         assert_eq!(config.evolve_dir(), Some(&*dir.path().join("home/own")));
         assert!(config.evolve.is_enabled && !config.evolve.record_calls && !config.evolve.hints);
-        for key in ["evolve.dir", "evolve.enabled", "evolve.record_calls", "evolve.hints"] {
+        assert!(config.evolve.ask_client);
+        for key in ["dir", "enabled", "record_calls", "hints", "ask_client"] {
+            let key = format!("evolve.{key}");
             assert!(
                 found.contains(&format!("{key:?} of an untrusted project is left out")),
                 "{found}"
@@ -218,6 +236,15 @@ mod tests {
             let user = user.replace("record_calls", "hints");
             let (config, found) = load(&dir, &user, "{}", &Flags::default());
             assert_eq!(config.evolve.hints, expected, "{user}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_asked_unless_the_user_says_otherwise() {
+        let dir = tempfile::tempdir().expect("there is room");
+        for (user, expected) in [("{}", true), (r#"{"evolve": {"ask_client": false}}"#, false)] {
+            let (config, found) = load(&dir, user, "{}", &Flags::default());
+            assert_eq!(config.evolve.ask_client, expected, "{user}: {found}");
         }
     }
 

@@ -63,6 +63,7 @@ fn defaults() -> impl Iterator<Item = (&'static str, Value)> {
         ("evolve.dir", value!("~/.flyto/evolution")),
         ("evolve.record_calls", value!(default.evolve.record_calls)),
         ("evolve.hints", value!(default.evolve.hints)),
+        ("evolve.ask_client", value!(default.evolve.ask_client)),
         ("output_guard", value!(null)),
         (secret_rules::KEY, value!(null)),
     ]

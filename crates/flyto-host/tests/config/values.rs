@@ -47,6 +47,7 @@ fn each_value_has_its_place() {
         evolve.dir = "~/.flyto/evolution" default
         evolve.record_calls = false default
         evolve.hints = false default
+        evolve.ask_client = true default
         output_guard = null default
         secret_rules = null default
     "#]]

@@ -8,6 +8,7 @@ mod core; //   framing, the two eras, the end of a connection
 mod discovery; // two tools in place of all
 mod http; //   clients over HTTP
 mod inner; //  calls within a call, about which the user is asked
+mod proposals; // tools that a model proposes
 mod ready; // tools whose programs are started before their calls
 mod robust; // hostile clients and tools
 pub(crate) mod running; // calls in flight, and changes

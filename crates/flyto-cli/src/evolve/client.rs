@@ -1,0 +1,105 @@
+//! How the user of a client of `flyto serve` is asked about a proposal.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+use flyto_mcp::{CallClient, ClientApprovals, FormAnswer, FormError};
+use flyto_tools::CallContext;
+use serde_json::{Map, Value, json};
+
+use crate::words::tame;
+
+/// The properties of the form.
+const DECISION: &str = "decision";
+const REASON: &str = "reason";
+
+/// The choices.
+const SAVE: &str = "save: it can be called now and later";
+const ONCE: &str = "once: it can be called until this server ends";
+const DENY: &str = "deny";
+const LATER: &str = "later: it waits for `flyto evolve approve`";
+
+/// Has the client asked that makes the call of a proposal. A proposal of a client that cannot ask its user waits.
+#[derive(Debug)]
+pub(crate) struct AtClient {
+    approvals: ClientApprovals,
+    /// The user of this machine, who started the server.
+    by: String,
+}
+
+impl AtClient {
+    /// Asks the clients whose calls `approvals` knows. `by` is the person in whose name the server runs.
+    pub(crate) fn new(approvals: ClientApprovals, by: &str) -> Self {
+        Self { approvals, by: format!("{by}, in a client") }
+    }
+}
+
+#[async_trait]
+impl Approver for AtClient {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        Ok(Decision::new(Answer::Later, "a client that cannot ask its user"))
+    }
+
+    fn shows(&self) -> bool {
+        false
+    }
+
+    fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
+        let client = self.approvals.client_of(call)?;
+        Some(Arc::new(OfCall { client, by: self.by.clone() }))
+    }
+}
+
+/// Asks the client of one call.
+#[derive(Debug)]
+struct OfCall {
+    client: CallClient,
+    by: String,
+}
+
+#[async_trait]
+impl Approver for OfCall {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        let text = tame(&review.to_string());
+        let answer = self.client.ask(&text, &form(), &[DECISION]).await;
+        Ok(Decision::new(read(answer), self.by.clone()))
+    }
+}
+
+/// One choice, and the reason of a denial.
+fn form() -> Map<String, Value> {
+    let form = json!({
+        DECISION: {
+            "type": "string", "title": "What becomes of this tool?",
+            "enum": [SAVE, ONCE, DENY, LATER],
+        },
+        REASON: {
+            "type": "string", "title": "Why it is denied; the agent reads it", "maxLength": 2000,
+        },
+    });
+    match form {
+        Value::Object(form) => form,
+        _ => unreachable!("it is written as an object"),
+    }
+}
+
+/// Only a clear yes is one. What was not answered waits, as at a terminal.
+fn read(answer: Result<FormAnswer, FormError>) -> Answer {
+    match answer {
+        Ok(FormAnswer::Filled(values)) => {
+            let text = |key: &str| values.get(key).and_then(Value::as_str);
+            match text(DECISION) {
+                Some(SAVE) => Answer::Save,
+                Some(ONCE) => Answer::Once,
+                Some(DENY) => {
+                    let reason = text(REASON).unwrap_or_default().trim();
+                    Answer::Deny { reason: reason.to_owned() }
+                }
+                _ => Answer::Later,
+            }
+        }
+        Ok(FormAnswer::Declined) => Answer::Deny { reason: "the user declined".to_owned() },
+        _ => Answer::Later,
+    }
+}
