@@ -1,5 +1,6 @@
 //! What stands behind `flyto evolve`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as Group, Subcommand, ValueEnum};
@@ -10,6 +11,7 @@ use super::Common;
 #[command(after_help = "\
 Examples:
   flyto evolve propose first_words.json
+  flyto evolve propose first_words.json --call '{\"text\": \"to be or not\", \"count\": 2}'
   flyto evolve list
   flyto evolve approve first_words-41c3bd1f2aa05e6d7788990011223344556677ab
   flyto evolve diff first_words 1 2
@@ -126,6 +128,12 @@ pub(crate) struct Propose {
     /// Says why both are needed, where a tool was said to be much like it
     #[arg(long, value_name = "TEXT")]
     pub(crate) distinct_because: Option<String>,
+    /// Calls the tool with this input once its text is approved; the answer may be for this call only
+    ///
+    /// stdout is the tool's output, and the exit code that of the call. Without an approval it is 5. `-` reads the input from
+    /// stdin.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) call: Option<OsString>,
     #[command(flatten)]
     common: Common,
 }

@@ -23,12 +23,17 @@ pub(crate) fn input(args: &InputWords, stdin: impl Read) -> Result<Input, Stop> 
             Err(Stop::usage("the input is given twice: by --json and by pairs")
                 .with_help("put everything into --json, or leave --json out"))
         }
-        Some(text) if text == "-" => of_json("stdin", read(stdin, MAX_STDIN_BYTES)?),
-        Some(text) => {
-            let text = text.to_str().ok_or_else(|| Stop::usage("--json is not UTF-8"))?;
-            of_json("--json", text.to_owned())
-        }
+        Some(text) => of_option("--json", text, stdin),
     }
+}
+
+/// The input that an option has as JSON, byte for byte; `-` reads it from `stdin`.
+pub(super) fn of_option(option: &str, text: &OsStr, stdin: impl Read) -> Result<Input, Stop> {
+    if text == "-" {
+        return of_json("stdin", read(stdin, MAX_STDIN_BYTES)?);
+    }
+    let text = text.to_str().ok_or_else(|| Stop::usage(format!("{option} is not UTF-8")))?;
+    of_json(option, text.to_owned())
 }
 
 /// The longest input that is read, far beyond any that a tool is made for: something that never ends

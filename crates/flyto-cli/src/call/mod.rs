@@ -14,10 +14,11 @@ mod stages;
 mod status;
 mod undo;
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
@@ -59,19 +60,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
         true => Arc::new(evolve::AtTerminal::new(status.clone(), session.env())),
         false => Arc::new(evolve::Later),
     };
-    let with = |host: HostBuilder, rules_file| {
-        if args.background {
-            return host.no_checkpoint_handler("a call in the background asks no question");
-        }
-        match AtTerminal::new(session.screen, Arc::clone(&status), rules_file) {
-            Ok(handler) => host.checkpoint_handler(handler),
-            Err(why) => host.no_checkpoint_handler(why),
-        }
-    };
-    let elicitation =
-        AsksAtTerminal::for_a_person(session.screen, &status).filter(|_| !args.background);
-    let answers = Answers { approver, elicitation };
-    let loaded = session.load_with(args.output_limit, Backend::Used, answers, with)?;
+    let loaded = load(&status, approver, args.output_limit, args.background, session)?;
     if session.surroundings()?.places.state_dir.is_none() {
         session.screen.note("there is no home directory: no configuration of the user holds, and no call is recorded");
     }
@@ -101,9 +90,66 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if args.background {
         return background::start(args, &loaded, &call, session);
     }
+    carry_out(&args.name, args.timeout, &loaded, &call, status, session)
+}
+
+/// `evolve propose --call`: has `apply` make a tool, of which it gives the name, and calls that tool in the same process with this input. At a
+/// terminal the person who is asked may let it be called this once.
+pub(crate) fn call_proposed(
+    json: &OsStr,
+    session: &Session,
+    apply: impl FnOnce(&Loaded) -> Result<String, Stop>,
+) -> Result<Exit, Stop> {
+    // A mistake in it shows before a person is asked.
+    let input = input::of_option("--call", json, io::stdin().lock())?;
+    let status = Arc::new(Status::new("", &session.screen));
+    let approver: Arc<dyn Approver> = match evolve::can_ask(&session.screen) {
+        true => Arc::new(evolve::AtTerminal::new(status.clone(), session.env()).before_a_call()),
+        false => Arc::new(evolve::Later),
+    };
+    let session = session.with_evolve_store()?;
+    let loaded = load(&status, approver, None, false, &session)?;
+    let name = apply(&loaded)?;
+    status.begin(&name);
+    let entry = loaded.find_to_call(&name, Some(&input))?;
+    let call = loaded.host.prepare_entry(entry, input);
+    carry_out(&name, None, &loaded, &call, status, &session)
+}
+
+/// The host with all sources, for a call that is made at a terminal: a person there is asked what the call asks about.
+fn load(
+    status: &Arc<Status>,
+    approver: Arc<dyn Approver>,
+    output_limit: Option<u64>,
+    is_in_background: bool,
+    session: &Session,
+) -> Result<Loaded, Stop> {
+    let with = |host: HostBuilder, rules_file| {
+        if is_in_background {
+            return host.no_checkpoint_handler("a call in the background asks no question");
+        }
+        match AtTerminal::new(session.screen, Arc::clone(status), rules_file) {
+            Ok(handler) => host.checkpoint_handler(handler),
+            Err(why) => host.no_checkpoint_handler(why),
+        }
+    };
+    let elicitation =
+        AsksAtTerminal::for_a_person(session.screen, status).filter(|_| !is_in_background);
+    session.load_with(output_limit, Backend::Used, Answers { approver, elicitation }, with)
+}
+
+/// Makes a call, and shows what came of it.
+fn carry_out(
+    name: &str,
+    timeout: Option<Duration>,
+    loaded: &Loaded,
+    call: &Prepared,
+    status: Arc<Status>,
+    session: &Session,
+) -> Result<Exit, Stop> {
     let telemetry = Telemetry::start(session)?;
-    let made = make(args, &loaded, &call, status, session);
-    let res = made.and_then(|made| report::show(&args.name, made, session));
+    let made = make(timeout, loaded, call, status, session);
+    let res = made.and_then(|made| report::show(name, made, session));
     match res {
         // The user does not wait for anything.
         Err(Stop::Killed(_)) => telemetry.abandon(),
@@ -168,7 +214,7 @@ impl Made {
 }
 
 fn make(
-    args: &Call,
+    timeout: Option<Duration>,
     loaded: &Loaded,
     call: &Prepared,
     status: Arc<Status>,
@@ -180,7 +226,7 @@ fn make(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(not_tried)?;
     let now = Instant::now();
-    let deadline = args.timeout.map(|it| now + it);
+    let deadline = timeout.map(|it| now + it);
     // A tool whose limit ends later than clocks can tell has none that matters here.
     let own = plan.preview.as_ref().and_then(|it| now.checked_add(it.deadline?));
     let ends = deadline.into_iter().chain(own).min();
@@ -189,7 +235,7 @@ fn make(
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
     // Its record is told from those of other processes by this.
     let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
-    if let Some(timeout) = args.timeout {
+    if let Some(timeout) = timeout {
         ctx = ctx.with_timeout(timeout);
     }
     if !screen.is_json() {

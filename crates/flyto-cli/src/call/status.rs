@@ -20,8 +20,8 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// The line. Drawn on stderr, updated in place, and gone before anything else is written.
 #[derive(Debug)]
 pub(super) struct Status {
-    name: String,
-    start: Instant,
+    /// The tool, and since when it is called.
+    call: Mutex<(String, Instant)>,
     /// Columns of the terminal; `None` draws nothing.
     width: Option<usize>,
     /// What the tool said last. Apart from the state, whose lock is held while something is written:
@@ -54,8 +54,7 @@ impl Status {
             stderr: Passage::new(screen.stderr.terminal),
         };
         Self {
-            name: one_line(name),
-            start: Instant::now(),
+            call: Mutex::new((one_line(name), Instant::now())),
             width,
             progress: Mutex::default(),
             state: Mutex::new(state),
@@ -66,6 +65,11 @@ impl Status {
         self.width.is_some()
     }
 
+    /// Says which tool is called from now on.
+    pub(super) fn begin(&self, name: &str) {
+        *unpoisoned(&self.call) = (one_line(name), Instant::now());
+    }
+
     /// Takes what the tool says of its progress.
     pub(super) fn progress(&self, progress: &flyto_tools::Progress) {
         *unpoisoned(&self.progress) = one_line(&progress.to_string());
@@ -74,13 +78,14 @@ impl Status {
     /// Draws the line anew, if it is time to show one.
     pub(super) fn tick(&self) {
         let Some(width) = self.width else { return };
-        let elapsed = self.start.elapsed();
+        let (name, start) = unpoisoned(&self.call).clone();
+        let elapsed = start.elapsed();
         // The thread that holds the lock is writing, and may have to wait.
         let Ok(mut state) = self.state.try_lock() else { return };
         if elapsed < PATIENCE || !state.at_line_start {
             return;
         }
-        let line = picture(&self.name, elapsed, &unpoisoned(&self.progress), state.n_drawn, width);
+        let line = picture(&name, elapsed, &unpoisoned(&self.progress), state.n_drawn, width);
         state.n_drawn += 1;
         state.is_shown = true;
         redraw(&line);

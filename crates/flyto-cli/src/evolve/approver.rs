@@ -33,12 +33,14 @@ pub(crate) fn can_ask(screen: &Screen) -> bool {
 }
 
 /// Asks at the terminal. Only a clear yes is one; the end of the input, or three answers that are none, leave the
-/// proposal waiting. `Answer::Once` is not offered: it lasts as long as this process, which ends with its one command.
+/// proposal waiting.
 #[derive(Debug)]
 pub(crate) struct AtTerminal {
     prompt: Arc<dyn Prompt>,
     by: String,
     editor: Option<Editor>,
+    /// Whether this process calls the tool. Otherwise `Answer::Once` would allow nothing, and is not offered.
+    calls: bool,
     /// The text of the last edit, where it was refused: the person goes on with it.
     refused: Mutex<Option<String>>,
 }
@@ -49,7 +51,14 @@ const MAX_ASKED: usize = 3;
 impl AtTerminal {
     /// Asks the person of an environment. An editor that it names may change a proposal.
     pub(crate) fn new(prompt: Arc<dyn Prompt>, env: &Environment) -> Self {
-        Self { prompt, by: person(env), editor: Editor::of(env), refused: Mutex::default() }
+        let editor = Editor::of(env);
+        Self { prompt, by: person(env), editor, calls: false, refused: Mutex::default() }
+    }
+
+    /// Offers to let the tool be called once, where this process calls it next.
+    pub(crate) fn before_a_call(mut self) -> Self {
+        self.calls = true;
+        self
     }
 
     async fn line(&self, question: &str) -> Result<String, ApproverError> {
@@ -67,8 +76,10 @@ impl AtTerminal {
 
     async fn answer(&self, review: &Review) -> Result<Answer, ApproverError> {
         let edit = if self.editor.is_some() { "edit (e), " } else { "" };
-        let question =
-            format!("approve this text? save (s), {edit}deny with a reason (d REASON), later (L) ");
+        let once = if self.calls { "only for this call (o), " } else { "" };
+        let question = format!(
+            "approve this text? save (s), {once}{edit}deny with a reason (d REASON), later (L) "
+        );
         for _ in 0..MAX_ASKED {
             let line = self.line(&question).await?;
             let line = line.trim();
@@ -77,6 +88,7 @@ impl AtTerminal {
             let said = if matches!(&*word.to_lowercase(), "d" | "deny") { word } else { line };
             match (&*said.to_lowercase(), &self.editor) {
                 ("s" | "save", _) => return Ok(Answer::Save),
+                ("o" | "once", _) if self.calls => return Ok(Answer::Once),
                 ("e" | "edit", Some(editor)) => {
                     if let Some(text) = self.edited(editor, review).await {
                         return Ok(Answer::Edit(text));

@@ -129,6 +129,46 @@ fn a_person_edits_what_was_proposed() {
 }
 
 #[test]
+fn a_proposed_tool_is_called_in_the_same_process() {
+    let place = Place::new();
+    place.write("t.json", &definition("t", "echo \"<$TOOL_INPUT_TEXT>\"\n"));
+    let words = [PROPOSE, &["--call", r#"{"text": "a b"}"#]].concat();
+    // Once: nothing is there afterwards.
+    let (code, seen) = answered(&place, &words, "o\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("only for this call (o)") && seen.contains("<a b>"), "{seen}");
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().code, Some(4));
+    // What waits was not called.
+    let (code, seen) = answered(&place, &words, "l\n");
+    assert_eq!(code, Some(5), "{seen}");
+    assert!(seen.contains("waits, so nothing was called") && !seen.contains("<a b>"), "{seen}");
+    let (code, seen) = answered(&place, &words, "s\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("t is saved as version 1") && seen.contains("<a b>"), "{seen}");
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "<x>\n");
+    // Without a call, there is nothing that could be let run once.
+    place.write("t.json", &definition("other", "echo other\n"));
+    let (_, seen) = answered(&place, PROPOSE, "o\nl\n");
+    assert!(!seen.contains("(o)") && seen.contains("waits"), "{seen}");
+}
+
+#[test]
+fn an_input_that_does_not_fit_is_told_as_that_of_a_call() {
+    let place = Place::new();
+    place.write("t.json", &definition("t", "echo hello\n"));
+    // Before a person is asked.
+    let ran = place.evolving(&[PROPOSE, &["--call", "{"]].concat()).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(2), ""), "{}", ran.shown());
+    assert!(ran.stderr().contains("--call is not usable JSON"), "{}", ran.shown());
+    assert!(place.told(&["list"])["pending"].as_array().unwrap().is_empty());
+    let (code, seen) = answered(&place, &[PROPOSE, &["--call", "{}"]].concat(), "s\n");
+    assert_eq!(code, Some(3), "{seen}");
+    assert!(seen.contains("\ninvalid input: /text: expected a string"), "{seen}");
+    let ran = place.evolving(&["evolve", "propose", "-", "--call", "-"]).run();
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+}
+
+#[test]
 fn a_proposal_of_an_agent_is_asked_about_in_its_call() {
     let place = Place::new();
     let input =

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use flyto_evolve::{
     Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Settled, Store,
-    Unapproved,
+    Unapproved, Version,
 };
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::evolve::{Approve, Deny, Propose};
+use crate::call::call_proposed;
 use crate::evolve::{
     AtTerminal, Later, Named, approve as approve_words, block_on, by_evolve, can_ask, failed,
     name_of, person, refused, refused_by, unapproved,
@@ -39,7 +40,47 @@ pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
     let mut proposal = Proposal::new(text, person(session.env())).read_from(place(&args.file));
     proposal.base = args.base;
     proposal.distinct_because.clone_from(&args.distinct_because);
-    apply(proposal.source(ProposalSource::Person), "propose", session)
+    let proposal = proposal.source(ProposalSource::Person);
+    let Some(input) = &args.call else { return apply(proposal, "propose", session) };
+    if input == "-" && args.file.as_os_str() == "-" {
+        return Err(Stop::usage("both the definition and the input would be read from stdin")
+            .with_help("give one of them as a file, or the input in the command line"));
+    }
+    call_proposed(input, session, |loaded| name_to_call(proposal, loaded, session))
+}
+
+/// Has a tool made of a proposal, and gives its name. What was saved is told on stderr, since stdout is for the call.
+fn name_to_call(proposal: Proposal, loaded: &Loaded, session: &Session) -> Result<String, Stop> {
+    let applied = working()?.block_on(super::joined(loaded, session)?.builder.apply(proposal));
+    match applied.map_err(|it| refused_by(it, "propose"))? {
+        Applied::Once { name } => Ok(name),
+        Applied::Saved(version) => {
+            session.screen.note(saved(&version));
+            Ok(version.definition.name)
+        }
+        Applied::Staged { id } => {
+            let what = format!("{} waits, so nothing was called", one_line(&id));
+            Err(Stop::new(Why::Refused, what).with_help(how_to_answer(&id, session)))
+        }
+        other => Err(Stop::new(Why::Internal, format!("unknown: {other:?}"))),
+    }
+}
+
+/// What came of a version that was approved.
+fn saved(version: &Version) -> String {
+    format!("{} is saved as version {}", one_line(&version.definition.name), version.number)
+}
+
+/// How a person answers what waits.
+fn how_to_answer(id: &str, session: &Session) -> String {
+    match can_ask(&session.screen) {
+        true => format!("{} asks again", approve_words(id)),
+        false => format!(
+            "there is no terminal to ask at: {} shows it, and {} saves it",
+            by_evolve(["show", id]),
+            by_evolve(["approve", "--yes", id])
+        ),
+    }
 }
 
 /// Makes a tool of a proposal, and asks at the terminal; without one, the proposal waits.
@@ -112,7 +153,7 @@ fn told(applied: Result<Applied, Refusal>, verb: &str, session: &Session) -> Res
         Applied::Saved(version) => {
             let (name, number) = (&version.definition.name, version.number);
             let sha256 = version.hash().to_string();
-            let text = format!("{} is saved as version {number}\n", one_line(name));
+            let text = format!("{}\n", saved(version));
             (Document::Saved { name, version: number, sha256 }, text)
         }
         Applied::Staged { id } => (Document::Staged { id }, format!("{} waits\n", one_line(id))),
@@ -123,14 +164,8 @@ fn told(applied: Result<Applied, Refusal>, verb: &str, session: &Session) -> Res
     } else {
         screen.answer(text)?;
     }
-    match document {
-        Document::Staged { id } if !can_ask(&screen) => screen.note(format_args!(
-            "there is no terminal to ask at: {} shows it, and {} saves it",
-            by_evolve(["show", id]),
-            by_evolve(["approve", "--yes", id])
-        )),
-        Document::Staged { id } => screen.note(format_args!("{} asks again", approve_words(id))),
-        _ => {}
+    if let Document::Staged { id } = document {
+        screen.note(how_to_answer(id, session));
     }
     Ok(Exit::Ok)
 }
