@@ -126,9 +126,7 @@ impl Evolved {
                 approve(&it.name)
             ));
         }
-        for it in &report.damaged {
-            res.push(damaged(it));
-        }
+        res.extend(told_files(report.damaged.iter().map(damaged).collect()));
         res.extend(self.recovered_now());
         res.extend(set_aside(report));
         res.extend(
@@ -168,7 +166,7 @@ impl Evolved {
         let told = self.report.iter().flat_map(|it| &it.damaged);
         let told: BTreeSet<&Path> = told.map(|it| &*it.path).collect();
         found.retain(|it| !told.contains(&*it.path));
-        found.iter().map(damaged).collect()
+        told_files(found.iter().map(damaged).collect())
     }
 
     /// Tools that were set aside since they failed again and again, with why.
@@ -252,6 +250,20 @@ pub(crate) fn damaged(it: &Damaged) -> String {
     format!("{path} cannot be used: {}", one_line(&it.why))
 }
 
+/// The most files of one kind that are told in words, one sentence each. A store may have thousands that nothing can use.
+const MAX_TOLD_FILES: usize = 20;
+
+/// Sentences about files that cannot be used, without those beyond the most that are told: one says how many they are.
+pub(crate) fn told_files(mut sentences: Vec<String>) -> Vec<String> {
+    let n_more = sentences.len().saturating_sub(MAX_TOLD_FILES);
+    sentences.truncate(MAX_TOLD_FILES);
+    if n_more > 0 {
+        let list = by_evolve(["list", "--format", "json"]);
+        sentences.push(format!("{n_more} more files cannot be used: {list} has all"));
+    }
+    sentences
+}
+
 /// Whether a file of the store is one of this tool: `tools/NAME.json`, `history/NAME`, or one below it.
 fn is_file_of(path: &Path, name: &str) -> bool {
     let of_tools = path.ends_with(Path::new("tools").join(format!("{name}.json")));
@@ -283,7 +295,10 @@ fn set_aside(report: &LoadReport) -> Option<String> {
 
 /// That damaged files lie aside, and what to do.
 pub(crate) fn set_aside_remark(files: &[String]) -> String {
-    format!("set aside since damaged: {}; look at what was lost, then remove it", files.join(", "))
+    let n_more = files.len().saturating_sub(MAX_TOLD_FILES);
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    let files = files[..files.len() - n_more].join(", ");
+    format!("set aside since damaged: {files}{more}; look at what was lost, then remove it")
 }
 
 /// The store as a source of the host, so that what another process approves or archives takes effect here.

@@ -227,6 +227,23 @@ fn a_damaged_older_version_is_named() {
 }
 
 #[test]
+fn of_many_damaged_versions_the_first_ones_are_told() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    for number in 2..=30 {
+        place.write(&format!("tools/history/t/{number:06}.json"), "garbage");
+    }
+    let what = "cannot be used: it is no version of a tool";
+    for words in [&["evolve", "list"][..], &["list", "--problems"], &["evolve", "history", "t"]] {
+        let ran = place.evolving(words).run();
+        assert!(ran.stderr().contains(" more files cannot be used: "), "{}", ran.shown());
+        // The newest one is told by itself, since for it the tool is not called.
+        assert!((20..=21).contains(&ran.stderr().matches(what).count()), "{}", ran.shown());
+    }
+    assert_eq!(place.told(&["list"])["damaged"].as_array().unwrap().len(), 29);
+}
+
+#[test]
 fn a_directory_that_cannot_be_listed_costs_its_own_tool() {
     let place = Place::new();
     for name in ["t", "other"] {

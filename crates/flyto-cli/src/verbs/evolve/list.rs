@@ -3,7 +3,7 @@
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, by_evolve, failed, name_of, set_aside_remark};
+use crate::evolve::{Evolution, Known, by_evolve, failed, name_of, set_aside_remark, told_files};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -144,10 +144,9 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         let approve = by_evolve(["approve", "ID"]);
         screen.note(format_args!("{approve} shows what waits, and asks"));
     }
-    for it in &damaged {
-        let file = one_line(&it.file);
-        screen.note(format_args!("{file} cannot be used: {}", one_line(it.why)));
-    }
+    let sentence =
+        |it: &Damaged<'_>| format!("{} cannot be used: {}", one_line(&it.file), one_line(it.why));
+    told_files(damaged.iter().map(sentence).collect()).into_iter().for_each(|it| screen.note(it));
     if !set_aside.is_empty() {
         let files: Vec<String> = set_aside.iter().map(|it| one_line(it)).collect();
         screen.note(set_aside_remark(&files));

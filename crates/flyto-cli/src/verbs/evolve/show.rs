@@ -206,8 +206,7 @@ pub(super) fn history(name: &str, session: &Session) -> Result<Exit, Stop> {
         ]);
     }
     screen.answer(table.draw(screen.stdout))?;
-    for it in &damaged {
-        screen.note(crate::evolve::damaged(it));
-    }
+    let sentences = damaged.iter().map(crate::evolve::damaged).collect();
+    crate::evolve::told_files(sentences).into_iter().for_each(|it| screen.note(it));
     Ok(Exit::Ok)
 }
