@@ -145,11 +145,7 @@ pub(crate) struct Later;
 #[async_trait]
 impl Approver for Later {
     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
-        Ok(Decision::new(Answer::Later, "no terminal"))
-    }
-
-    fn shows(&self) -> bool {
-        false
+        Ok(Decision::unseen(Answer::Later, "no terminal"))
     }
 }
 
@@ -184,10 +180,6 @@ impl Approver for Named {
                 self.id
             )));
         }
-        Ok(Decision::new(Answer::Save, self.by.clone()))
-    }
-
-    fn shows(&self) -> bool {
-        false
+        Ok(Decision::unseen(Answer::Save, self.by.clone()))
     }
 }

@@ -38,11 +38,7 @@ impl AtClient {
 #[async_trait]
 impl Approver for AtClient {
     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
-        Ok(Decision::new(Answer::Later, "a client that cannot ask its user"))
-    }
-
-    fn shows(&self) -> bool {
-        false
+        Ok(Decision::unseen(Answer::Later, "a client that cannot ask its user"))
     }
 
     fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
@@ -63,7 +59,13 @@ impl Approver for OfCall {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
         let text = tame(&review.to_string());
         let answer = self.client.ask(&text, &form(), &[DECISION]).await;
-        Ok(Decision::new(read(answer), self.by.clone()))
+        let by = self.by.clone();
+        Ok(match answer {
+            Ok(answer) => Decision::new(read(answer), by),
+            // What was asked and has no answer waits, as at a terminal.
+            Err(FormError::TimedOut(_)) => Decision::new(Answer::Later, by),
+            Err(_) => Decision::unseen(Answer::Later, by),
+        })
     }
 }
 
@@ -84,10 +86,10 @@ fn form() -> Map<String, Value> {
     }
 }
 
-/// Only a clear yes is one. What was not answered waits, as at a terminal.
-fn read(answer: Result<FormAnswer, FormError>) -> Answer {
+/// Only a clear yes is one.
+fn read(answer: FormAnswer) -> Answer {
     match answer {
-        Ok(FormAnswer::Filled(values)) => {
+        FormAnswer::Filled(values) => {
             let text = |key: &str| values.get(key).and_then(Value::as_str);
             match text(DECISION) {
                 Some(SAVE) => Answer::Save,
@@ -99,7 +101,7 @@ fn read(answer: Result<FormAnswer, FormError>) -> Answer {
                 _ => Answer::Later,
             }
         }
-        Ok(FormAnswer::Declined) => Answer::Deny { reason: "the user declined".to_owned() },
+        FormAnswer::Declined => Answer::Deny { reason: "the user declined".to_owned() },
         _ => Answer::Later,
     }
 }

@@ -183,14 +183,14 @@ impl ToolBuilder {
             let review = Self::review(&proposal, &checked, is_edited);
             let name = &checked.definition.name;
             let told = told_hash(&checked.definition, &checked.secrets);
-            if approver.shows() {
-                self.record_shown(&proposal, &checked).await;
-            }
             let decision = {
                 let _asking = call.map(CallContext::asking);
                 ask(&**approver, &review).await
             };
             let decision = decision.map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
+            if decision.was_shown {
+                self.record_shown(&proposal, &checked).await;
+            }
             let by = self.redacted_text(&decision.by);
             match decision.answer {
                 Answer::Once => {

@@ -255,13 +255,38 @@ pub struct Decision {
     pub answer: Answer,
     /// By which person, or by which channel.
     pub by: String,
+    /// Whether a person saw the review before this answer. The log of events says then that it was shown, in an event `shown`
+    /// with the hash of the text.
+    pub was_shown: bool,
 }
 
 impl Decision {
-    /// An answer of this person.
+    /// An answer of this person, to whom the review was shown.
     #[must_use]
     pub fn new(answer: Answer, by: impl Into<String>) -> Self {
-        Self { answer, by: by.into() }
+        Self { answer, by: by.into(), was_shown: true }
+    }
+
+    /// An answer for which no review was shown: of an approver that keeps proposals for later, of one that could not ask, and of
+    /// one that takes a person's answer by an id that the person read elsewhere.
+    ///
+    /// ```
+    /// use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+    ///
+    /// /// Has every proposal wait for a person.
+    /// #[derive(Debug)]
+    /// struct Later;
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Approver for Later {
+    ///     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+    ///         Ok(Decision::unseen(Answer::Later, "an unattended host"))
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn unseen(answer: Answer, by: impl Into<String>) -> Self {
+        Self { answer, by: by.into(), was_shown: false }
     }
 }
 
@@ -316,34 +341,6 @@ pub trait Approver: fmt::Debug + Send + Sync {
     ///
     /// No answer could be had, which denies.
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError>;
-
-    /// Whether a person sees each review before the answer. The log of events says of one that was seen that it was shown, in
-    /// an event `shown` with the hash of the text.
-    ///
-    /// An approver that answers by itself says no: one that keeps proposals for later, or takes a person's answer by an id that
-    /// the person read elsewhere.
-    ///
-    /// ```
-    /// use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
-    ///
-    /// /// Has every proposal wait for a person.
-    /// #[derive(Debug)]
-    /// struct Later;
-    ///
-    /// #[async_trait::async_trait]
-    /// impl Approver for Later {
-    ///     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
-    ///         Ok(Decision::new(Answer::Later, "an unattended host"))
-    ///     }
-    ///
-    ///     fn shows(&self) -> bool {
-    ///         false
-    ///     }
-    /// }
-    /// ```
-    fn shows(&self) -> bool {
-        true
-    }
 
     /// What asks about a proposal that this call makes; `None`, the default, where this approver does.
     ///

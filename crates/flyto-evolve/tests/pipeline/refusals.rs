@@ -401,10 +401,7 @@ async fn the_log_tells_what_was_proposed_and_what_was_shown() {
     #[async_trait::async_trait]
     impl Approver for Unseen {
         async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
-            Ok(Decision::new(Answer::Later, "an unattended host"))
-        }
-        fn shows(&self) -> bool {
-            false
+            Ok(Decision::unseen(Answer::Later, "an unattended host"))
         }
     }
     let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.approver(Arc::new(Unseen)));
