@@ -352,13 +352,11 @@ impl Asker {
         timeout(PATIENCE, answer).await.map_err(|_| NoAnswer::Late)?.ok_or(NoAnswer::None)
     }
 
-    /// Whether a question within the call can reach the client and its user.
+    /// Whether a question within the call can reach the client and its user. None does from a call that a client started as a
+    /// job.
     pub(crate) fn can_ask_within(&self) -> bool {
-        let is_there = match self.terms.revision.is_modern() {
-            true => self.inner.is_open(),
-            false => self.peer.strong_count() > 0,
-        };
-        is_there && self.terms.can_ask()
+        let is_there = self.terms.revision.is_modern() || self.peer.strong_count() > 0;
+        is_there && self.inner.is_open() && self.terms.can_ask()
     }
 
     /// Asks by a form of the embedding program within the call, or within one that it makes. `params` are those of

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::background::job;
 use super::client::Client;
 use super::http::Server;
 use super::tools::text;
@@ -192,5 +193,23 @@ fn a_proposal_waits_where_no_client_is_asked() {
         assert!(text(&result).contains("the proposal waits for a person as"), "{result}");
         let events = place.evolving(&["--format", "json", "evolve", "events", "greet"]).run();
         assert!(!events.stdout().contains("\"shown\""), "{}", events.shown());
+    }
+}
+
+#[test]
+fn a_proposal_of_a_job_waits() {
+    for is_modern in [false, true] {
+        let place = place(&json!({}));
+        let words = ["--task-after", "60"];
+        let mut client = match is_modern {
+            true => Client::modern(&place, &words, &asks()),
+            false => Client::legacy(&place, &words, &asks()),
+        };
+        let arguments = proposal()["arguments"].take();
+        let started =
+            job(&mut client, "start", json!({"tool": "create_tool", "arguments": arguments}));
+        let id = &started["structuredContent"]["job"];
+        let result = job(&mut client, "result", json!({"job": id, "wait_seconds": 60}));
+        assert!(text(&result).contains("the proposal waits for a person as"), "{result}");
     }
 }
