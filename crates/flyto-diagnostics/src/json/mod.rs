@@ -2,16 +2,18 @@
 //!
 //! [`parse`] is a strict reader of RFC 8259 that keeps what a reader for data throws away: the span
 //! of every value and key, the order of members, keys that occur twice, and numbers as they were
-//! written. What it refuses, it explains.
+//! written. What it refuses, it explains. [`Scanner`] goes over a text without a tree and explains nothing.
 
 mod mistakes;
 mod numbers;
 mod parse;
+mod scan;
 mod strings;
 mod words;
 
 pub(crate) use numbers::is_number;
 pub use parse::{MAX_DEPTH, MAX_VALUES, parse};
+pub use scan::Scanner;
 pub(crate) use words::string_literal;
 
 use std::borrow::Cow;

@@ -30,16 +30,9 @@ pub(super) type Error = Box<Diagnostic>;
 /// limits go beyond the grammar: [`MAX_DEPTH`] and [`MAX_VALUES`], both `F0014`. Numbers that do not
 /// fit into a 64-bit floating point number, such as `1e999`, are refused with `F0010`.
 pub fn parse(source: &Source) -> Result<Value<'_>, Box<Diagnostic>> {
-    let parser = Parser {
-        source,
-        text: source.text(),
-        pos: 0,
-        open: Vec::new(),
-        items: Vec::new(),
-        // Room for what is open at one time in a document that people write.
-        members: Vec::with_capacity(64),
-        n_values: 0,
-    };
+    let mut parser = Parser::new(source);
+    // Room for what is open at one time in a document that people write.
+    parser.members.reserve(64);
     parser.document()
 }
 
@@ -97,6 +90,19 @@ pub(super) enum Before {
 }
 
 impl<'s> Parser<'s> {
+    /// Before the first byte.
+    pub(super) fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            text: source.text(),
+            pos: 0,
+            open: Vec::new(),
+            items: Vec::new(),
+            members: Vec::new(),
+            n_values: 0,
+        }
+    }
+
     fn document(mut self) -> Result<Value<'s>, Error> {
         if self.text.starts_with('\u{FEFF}') {
             return Err(self.byte_order_mark());
@@ -152,7 +158,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Steps over `word` if it stands here as a whole word.
-    fn word(&mut self, word: &str) -> bool {
+    pub(super) fn word(&mut self, word: &str) -> bool {
         let Some(behind) = self.text.as_bytes()[self.pos..].strip_prefix(word.as_bytes()) else {
             return false;
         };
@@ -289,7 +295,7 @@ impl<'s> Parser<'s> {
 
 /// Where the white space ends that begins at `pos`, if any does.
 #[inline(always)]
-fn space_end(bytes: &[u8], pos: usize) -> usize {
+pub(super) fn space_end(bytes: &[u8], pos: usize) -> usize {
     match bytes.get(pos) {
         // One blank between two values is the most of it, but for indentation.
         Some(b' ') if bytes.get(pos + 1).is_some_and(|it| *it > b' ') => pos + 1,
