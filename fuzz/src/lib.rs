@@ -113,10 +113,12 @@ pub fn json(bytes: &[u8]) {
     assert_eq!(value.to_json(), other);
 }
 
-/// A `plugin.json`, looked at as closely as can be.
+/// A `plugin.json`, looked at as closely as can be, and as a search does.
 pub fn manifest(bytes: &[u8]) {
     let options = LoadOptions::new().depth(Depth::Full);
-    drop(flyto_plugin::load_source(&source(bytes), "/nonexistent/plugin", &options));
+    let source = source(bytes);
+    drop(flyto_plugin::load_source(&source, "/nonexistent/plugin", &options));
+    flyto_plugin::fuzz::found_manifest(&source);
 }
 
 /// What a program of a plugin prints on stdout.

@@ -253,6 +253,11 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
 /// it for each manifest whose name the filter lets pass.
 pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings) -> Option<Plugin> {
     let read = manifest::read(root, place, findings).ok()?;
+    Some(plugin(root.source(), place, read))
+}
+
+/// Makes a plugin of what its manifest says.
+pub(crate) fn plugin(source: &Source, place: Place<'_>, read: manifest::Read) -> Plugin {
     let is_session = |it: &ToolDef| match &it.invocation {
         Invocation::Rpc { path, lifetime: Lifetime::Session { .. } } => Some(place.dir.join(path)),
         _ => None,
@@ -260,13 +265,13 @@ pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings)
     // All tools of a plugin share one program.
     let session = read.manifest.tools.iter().find_map(is_session);
     let session_program = session.and_then(|it| fs::metadata(it).ok()).map(|it| Identity::of(&it));
-    Some(Plugin {
+    Plugin {
         dir: place.dir.to_owned(),
-        source: root.source().clone(),
+        source: source.clone(),
         name: read.name,
         manifest: read.manifest,
         tools: read.tools,
         refused: read.refused,
         session_program,
-    })
+    }
 }

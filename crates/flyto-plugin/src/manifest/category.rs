@@ -45,6 +45,11 @@ pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Category>
 }
 
 impl Category {
+    /// What a word stands for.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        NAMES.into_iter().find(|it| it.0 == word).map(|it| it.1)
+    }
+
     /// Adds what the category says to what the tool says itself in keys of their own, which count.
     /// `says_itself` tells whether the tool has a key. A hint that is already set stays: a tool
     /// that says `"read_only": false` keeps it in the category `filesystem_read`.

@@ -18,7 +18,7 @@ use super::{
 use crate::{codes, names::MAX_NAME_CHARS};
 
 /// What `$schema` says in a manifest of this format.
-const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
+pub(super) const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json";
 
 /// The extension that holds tools, with the keys of a native manifest.
 const EXTENSION: &str = "dev.flyto";

@@ -375,6 +375,7 @@ pub struct RefusedTool {
 }
 
 /// A manifest that can be used, and where in the text its parts stand.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     /// What the manifest says, without the parts that cannot be used.
     pub(crate) manifest: Manifest,

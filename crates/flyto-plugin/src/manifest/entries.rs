@@ -235,7 +235,11 @@ fn has_unique_names(entries: &[Entry<'_>]) -> bool {
     let tools =
         entries.iter().map(|it| it.tool.as_ref().filter(|it| it.metadata.aliases.is_empty()));
     let names = tools.map(|it| it.map(|it| it.name.as_str()));
-    let Some(mut names) = names.collect::<Option<Vec<_>>>() else { return false };
+    names.collect::<Option<Vec<_>>>().is_some_and(are_unique)
+}
+
+/// Whether every name is there once.
+pub(super) fn are_unique(mut names: Vec<&str>) -> bool {
     names.sort_unstable();
     names.is_sorted_by(|a, b| a != b)
 }

@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// How many variables and references the tools of a plugin declare together at most, and its servers: 10,000.
-const MAX_DECLARED: usize = 10_000;
+pub(super) const MAX_DECLARED: usize = 10_000;
 
 /// How many bytes the name of a variable has at most that a value refers to: 255.
-const MAX_NAME_BYTES: usize = 255;
+pub(super) const MAX_NAME_BYTES: usize = 255;
 
 /// Whether the host itself sets the variable for every program of a plugin.
 ///

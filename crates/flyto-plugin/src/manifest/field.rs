@@ -67,6 +67,11 @@ pub(crate) fn check_system_text(
     check_nul(at, label)
 }
 
+/// Whether [`check_system_text`] passes a text.
+pub(super) fn is_system_text(text: &str) -> bool {
+    text.len() <= MAX_ARGUMENT_BYTES && memchr::memchr(0, text.as_bytes()).is_none()
+}
+
 /// Refuses a value of so many bytes if no argument and no variable of a program has as many.
 /// `label` names what has them.
 pub(super) fn check_bytes(

@@ -40,7 +40,12 @@ impl Schema {
     ///
     /// The caller has checked the place: no key occurs twice in it.
     pub(super) fn at(at: At<'_>) -> Self {
-        let text = Some((at.source().clone(), at.span()));
+        Self::part(at.source(), at.span())
+    }
+
+    /// The same, for a part of a text that is a schema.
+    pub(super) fn part(source: &Source, span: Span) -> Self {
+        let text = Some((source.clone(), span));
         Self(Arc::new(Inner { text, value: OnceLock::new() }))
     }
 

@@ -15,7 +15,7 @@ use crate::{codes, names::NameKind};
 pub(crate) const MAX_ALIASES: usize = 256;
 
 /// The classes of Flyto itself, in the order in which a help lists them.
-const CLASSES: [PermissionClass; 5] = [
+pub(super) const CLASSES: [PermissionClass; 5] = [
     PermissionClass::BASH,
     PermissionClass::FILE,
     PermissionClass::WEBFETCH,

@@ -3,7 +3,8 @@
 //! The way of a manifest: [`read`] looks which of four formats it has (`format`). `flat` is one
 //! tool, and `claude` has servers alone; `head` and `conformant` read the entries of `tools`
 //! (`entries`). Each tool is read by `tool`, in the form that it has: `argv`, `template` or
-//! `binary`. Servers are read beside the tools (`servers`).
+//! `binary`. Servers are read beside the tools (`servers`). A search tries a shorter way first, for manifests without a
+//! finding (`sound`).
 //!
 //! What holds throughout:
 //!
@@ -48,6 +49,7 @@ mod rule_keys; // keys of such rules where none is read
 mod rule_names; // tools that they name
 mod schema; //   schemas of input and output
 mod servers; //  servers of the Model Context Protocol
+pub(crate) mod sound; // the short reading, for manifests that are in order
 mod template; // the form that has a command line with placeholders
 mod tool; //     one entry of `tools`
 mod undo; //     how a call is taken back
@@ -70,6 +72,7 @@ pub use self::{
     },
 };
 pub(crate) use self::{
+    def::Read,
     env::{is_reserved, name_fault},
     field::{check_system_text, start_dir},
     format::{declared_name, read},

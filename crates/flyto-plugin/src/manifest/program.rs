@@ -126,6 +126,13 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
     None
 }
 
+/// Whether an executable file is at the path `command`, from `dir` on, so that neither [`check`] nor [`check_installed`]
+/// has a warning.
+pub(super) fn is_runnable(command: &str, dir: &Path, place: Place<'_>) -> bool {
+    let metadata = place.seen.metadata_in(dir, Path::new(command));
+    metadata.is_some_and(|it| files::other_kind(&it).is_none() && files::is_executable(&it))
+}
+
 /// A warning where something is at the path `command`, from `dir` on, that is no executable file.
 fn cannot_run(at: At<'_>, command: &str, dir: &Path, metadata: &Metadata) -> Option<Diagnostic> {
     let Some(kind) = files::other_kind(metadata) else {

@@ -22,7 +22,7 @@ use crate::{codes, options::Depth};
 ///
 /// One variant for each shape of value; [`takes`] goes from a keyword to its shape.
 #[derive(Clone, Copy, PartialEq)]
-enum Takes {
+pub(super) enum Takes {
     /// A schema: an object or a truth value.
     Schema,
     /// An object of schemas, such as `properties`.
@@ -50,7 +50,8 @@ enum Takes {
 }
 
 /// The types of JSON Schema 2020-12 (validation, section 6.1.1).
-const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+pub(super) const TYPES: [&str; 7] =
+    ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 /// The most findings about one schema: one that is wrong throughout says so in the first few.
 const MOST_FINDINGS: usize = 8;
@@ -110,12 +111,12 @@ enum Doubt {
 
 /// The most that the plain patterns of one schema may weigh together. It is far below the bounds of a
 /// compiler, in states and in the number of patterns.
-const MOST_WEIGHT: usize = 20_000;
+pub(super) const MOST_WEIGHT: usize = 20_000;
 
 /// Bytes of a schema that may hold too many values.
 /// A compiler bounds the values of a schema, and a shape does not show their number. 64 KiB
 /// holds any schema that is written by hand.
-const LARGE_BYTES: usize = 64 << 10;
+pub(super) const LARGE_BYTES: usize = 64 << 10;
 
 /// Walks over the whole schema. A dialect other than 2020-12 is not walked, and leaves a doubt.
 ///
@@ -213,7 +214,7 @@ fn compile(
 
 /// What a keyword takes whose values have a fixed shape; every other key is an annotation.
 /// From the vocabularies of 2020-12, with `definitions` of earlier drafts.
-fn takes(key: &str) -> Option<Takes> {
+pub(super) fn takes(key: &str) -> Option<Takes> {
     Some(match key {
         "type" => Takes::Type,
         "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
@@ -251,7 +252,7 @@ fn takes(key: &str) -> Option<Takes> {
 /// Whether only a compiler knows that the value of a keyword can be used.
 /// Patterns in names may be no regular expressions, references may lead nowhere or in circles, and the
 /// rest changes what names mean. Of the keyword `pattern` the value tells.
-fn leaves_doubt(key: &str) -> bool {
+pub(super) fn leaves_doubt(key: &str) -> bool {
     matches!(
         key,
         "patternProperties"

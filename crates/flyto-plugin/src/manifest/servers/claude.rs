@@ -20,10 +20,15 @@ pub const CLAUDE_MCP_FILE: &str = ".mcp.json";
 /// Reads `.mcp.json`, where there is one. One that cannot be used costs its servers alone.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
     // Most plugins have none, which one system call tells here.
-    if !files::is_there(&files::joined(place.dir, CLAUDE_MCP_FILE)) {
+    if !is_there(place) {
         return Beside::default();
     }
     file(Path::new(CLAUDE_MCP_FILE), place, findings)
+}
+
+/// Whether a plugin has `.mcp.json`.
+pub(in crate::manifest) fn is_there(place: Place<'_>) -> bool {
+    files::is_there(&files::joined(place.dir, CLAUDE_MCP_FILE))
 }
 
 /// Reads what a manifest of Claude Code says under `mcpServers`, and `.mcp.json`. Of two servers with one name the first
