@@ -79,7 +79,7 @@ Exit codes:
 With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
 on stderr: {\"error\": {\"kind\", \"message\", \"exit_code\", \"help\", \"findings\"}}.";
 
-/// Options of every verb.
+// Options of every verb. No doc comment: it would take the place of the verb's own line in the help.
 #[derive(Clone, Debug, Default, Group)]
 pub(crate) struct Common {
     /// Takes plugins from DIR; repeatable
@@ -134,7 +134,10 @@ impl Common {
     }
 }
 
+/// The options of a verb are built once the line names it: those of all verbs would be a third of the
+/// instructions of `flyto call`.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Verb {
     /// Lists tools, and says what did not load
     List(List),
@@ -255,7 +258,7 @@ pub(crate) struct Show {
     common: Common,
 }
 
-/// The words that say what a tool is given.
+// The words that say what a tool is given. No doc comment, as for `Common`.
 #[derive(Debug, Group)]
 pub(crate) struct InputWords {
     /// Input: `key=text`, or `key:=JSON` for numbers, booleans, arrays and objects
@@ -548,6 +551,23 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_options_of_a_verb_wait_until_a_line_names_it() {
+        let command = Args::command();
+        let mut built = command.clone();
+        built.build();
+        for verb in command.get_subcommands() {
+            let name = verb.get_name();
+            let has_options = verb.get_arguments().next().is_some() || verb.has_subcommands();
+            assert!(!has_options, "the options of `{name}` are built at each start");
+            let built = built.find_subcommand(name).unwrap();
+            assert!(built.get_arguments().next().is_some(), "{name}");
+            // A doc comment of its options would replace it.
+            assert_eq!(built.get_about(), verb.get_about(), "{name}");
+            assert_eq!(built.get_long_about(), verb.get_long_about(), "{name}");
+        }
     }
 
     #[test]

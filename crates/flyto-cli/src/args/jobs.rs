@@ -103,7 +103,7 @@ pub(crate) struct JobsRemove {
     common: Common,
 }
 
-/// What `call --background` starts: the process that owns the call.
+// What `call --background` starts: the process that owns the call. No doc comment, as for `Common`.
 #[derive(Debug, Group)]
 pub(crate) struct KeepJob {
     /// The job's id
