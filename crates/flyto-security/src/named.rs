@@ -25,7 +25,7 @@ use crate::{Fingerprint, SecretMatch, Tier, redact, scan::Hides};
 /// let input = r#"{"user": "ada", "password": "pin1", "login": {"api-key": 7, "token_url": "https://a.example"}}"#;
 /// assert_eq!(
 ///     redact_named(input, &[]),
-///     r#"{"user": "ada", "password": "[redacted: named-value, 4 characters]", "login": {"api-key": [redacted: named-value, 1 characters], "token_url": "https://a.example"}}"#
+///     r#"{"user": "ada", "password": "[redacted: named-value, 4 characters]", "login": {"api-key": "[redacted: named-value, 1 characters]", "token_url": "https://a.example"}}"#
 /// );
 /// ```
 #[must_use]
