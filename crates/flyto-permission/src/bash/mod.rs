@@ -225,6 +225,22 @@ impl Analysis {
             && self.unclear.is_empty()
     }
 
+    /// Takes away what tildes stand for, where the line may set the variables that say so.
+    fn forget_tildes(&mut self) {
+        if !self.may_set(moves::OF_TILDE) {
+            return;
+        }
+        for command in &mut self.commands {
+            command.words.iter_mut().for_each(Word::forget_tilde);
+            command.redirects.iter_mut().for_each(|it| it.target.forget_tilde());
+            for input in &mut command.inputs {
+                if let Input::Word { word, .. } = input {
+                    word.forget_tilde();
+                }
+            }
+        }
+    }
+
     /// The lines of a here-document; `None` where they are known only when the line
     /// runs.
     pub(crate) fn heredoc(&self, slot: usize) -> Option<&str> {
@@ -257,6 +273,7 @@ pub(crate) fn analyse_text(text: &str) -> Analysis {
         res.unclear.push(unclear);
     }
     unwrap::unwrap_all(&mut res);
+    res.forget_tildes();
     res
 }
 

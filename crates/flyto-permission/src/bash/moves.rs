@@ -4,9 +4,15 @@
 //! may have been made or not, in any order, so a line with up to [`MAX_MOVES`]
 //! literal ones has a short list of directories. Of a line with more, with one that
 //! is not literal or one in a loop or a function, where it could be made twice,
-//! nothing is known.
+//! nothing is known. Nor is it of one that sets a variable by which the shell finds
+//! the directory.
 
 use super::{Analysis, Case, Known, Word};
+
+/// Variables in which the shell looks up what a tilde at the start of a word stands for (`~`, `~+`, `~-`).
+pub(super) const OF_TILDE: &[&str] = &["HOME", "PWD", "OLDPWD"];
+/// Directories in which `cd` and `pushd` look a name up (POSIX, `cd`).
+const SEARCHED: &str = "CDPATH";
 
 /// Most changes of one line whose combinations are listed: 16 directories.
 const MAX_MOVES: usize = 3;
@@ -86,7 +92,7 @@ impl Analysis {
                     return None;
                 }
                 let cases = known.cases(word)?;
-                if !cases.iter().all(Case::is_literal) {
+                if !cases.iter().all(|it| it.is_literal() && self.leads_where_it_says(it)) {
                     return None;
                 }
                 targets.push(cases.into_iter().map(Case::into_text).collect());
@@ -95,6 +101,19 @@ impl Analysis {
         let mut res = Combined { directories: Vec::new(), n_left: MAX_COMBINED };
         res.add("", &targets, &mut vec![false; targets.len()])?;
         Some(res.directories)
+    }
+}
+
+impl Analysis {
+    /// Whether no variable that the line sets has the shell take another directory for this one.
+    fn leads_where_it_says(&self, target: &Case) -> bool {
+        let text = target.text.as_str();
+        let is_searched = !text.starts_with(['/', '~'])
+            && !matches!(text, "." | "..")
+            && !text.starts_with("./")
+            && !text.starts_with("../");
+        !(is_searched && self.may_set(&[SEARCHED]))
+            && !(text.starts_with('~') && self.may_set(OF_TILDE))
     }
 }
 

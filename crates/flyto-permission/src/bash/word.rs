@@ -123,6 +123,13 @@ impl Word {
         self.marks.push((start, Mark::Rest));
     }
 
+    /// Takes away what a tilde at its start stands for, where the shell replaces one.
+    pub(super) fn forget_tilde(&mut self) {
+        if self.tilde {
+            self.forget(0);
+        }
+    }
+
     /// What the shell replaces, in the order of the text.
     pub(super) fn marks(&self) -> &[(usize, Mark)] {
         &self.marks

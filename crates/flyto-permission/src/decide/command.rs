@@ -168,6 +168,8 @@ impl<'a> Judge<'a> {
             }
             self.narrow_command(command);
             self.narrow_arguments(command, |_| false);
+            self.narrow_connections(command);
+            self.narrow_open_redirects(command);
             self.narrow_path_words(command, &places);
         }
         self.dangers.extend(bash::find_dangers(analysis).into_iter().map(|(_, it)| it));
@@ -216,6 +218,7 @@ impl<'a> Judge<'a> {
             self.narrow_arguments(command, |at| covered[at]);
         }
         self.judge_redirects(command);
+        self.narrow_connections(command);
         if self.narrow_path_words(command, places) && !is_exact && !is_covered {
             let standing = Standing::Danger { danger: DangerKind::TouchesKeys };
             self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
@@ -323,6 +326,32 @@ impl<'a> Judge<'a> {
         found.add(&self.index.by_spread_words(names, rest, has_more, n_steps));
     }
 
+    /// The hosts of connections that bash opens by a redirection, `/dev/tcp/HOST/PORT`.
+    fn narrow_connections(&mut self, command: &Command) {
+        for redirect in &command.redirects {
+            let Some(rest) = connection(redirect.target.known_text()) else { continue };
+            match redirect.target.literal() {
+                Some(_) => self.narrow_url(rest.split('/').next().unwrap_or(rest), true),
+                None => {
+                    let subject = Subject::Command { text: command.text.clone() };
+                    let why = "the address that it connects to is known only when it runs";
+                    self.unclear((subject, why, rest), Narrows::HOSTS, Source::Guess);
+                }
+            }
+        }
+    }
+
+    /// Files that redirections open and that are known only when the line runs. Those
+    /// that are known are texts of the line.
+    fn narrow_open_redirects(&mut self, command: &Command) {
+        for redirect in command.redirects.iter().filter(|it| it.target.literal().is_none()) {
+            let subject = Subject::Command { text: command.text.clone() };
+            let why = "what it opens is known only when it runs";
+            let text = redirect.target.known_text();
+            self.unclear((subject, why, text), Narrows::PATHS, Source::Guess);
+        }
+    }
+
     /// Files that a redirection reads are compared with rules that narrow; those
     /// that it writes need a rule that allows. Streams of the process itself
     /// (`/dev/null`, `/dev/fd/3`) are no files.
@@ -340,7 +369,7 @@ impl<'a> Judge<'a> {
             };
             let subject =
                 || Subject::Path { path: cut(path), resolved: None, access: redirect.access };
-            if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            if connection(path).is_some() {
                 let danger = DangerKind::Connects;
                 let standing = Standing::Danger { danger };
                 self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
@@ -366,6 +395,11 @@ impl<'a> Judge<'a> {
             }
         }
     }
+}
+
+/// What stands behind `/dev/tcp/` or `/dev/udp/`, which bash opens as a connection.
+fn connection(path: &str) -> Option<&str> {
+    path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))
 }
 
 /// A rule that names the words of a command, where all are known.
