@@ -8,11 +8,14 @@ use flyto_mcp::{CallClient, ClientApprovals, FormAnswer, FormError};
 use flyto_tools::CallContext;
 use serde_json::{Map, Value, json};
 
-use crate::words::tame;
+use crate::words::{one_line, tame};
 
 /// The properties of the form.
 const DECISION: &str = "decision";
 const REASON: &str = "reason";
+
+/// The longest reason, in characters.
+const MAX_REASON: usize = 2000;
 
 /// The choices.
 const SAVE: &str = "save: it can be called now and later";
@@ -77,7 +80,8 @@ fn form() -> Map<String, Value> {
             "enum": [SAVE, ONCE, DENY, LATER],
         },
         REASON: {
-            "type": "string", "title": "Why it is denied; the agent reads it", "maxLength": 2000,
+            "type": "string", "title": "Why it is denied; the agent reads it",
+            "maxLength": MAX_REASON,
         },
     });
     match form {
@@ -95,8 +99,14 @@ fn read(answer: FormAnswer) -> Answer {
                 Some(SAVE) => Answer::Save,
                 Some(ONCE) => Answer::Once,
                 Some(DENY) => {
-                    let reason = text(REASON).unwrap_or_default().trim();
-                    Answer::Deny { reason: reason.to_owned() }
+                    // The client need not have kept to the form.
+                    let reason: String =
+                        text(REASON).unwrap_or_default().chars().take(MAX_REASON).collect();
+                    let reason = match reason.trim() {
+                        "" => "the user gave no reason".to_owned(),
+                        reason => one_line(reason),
+                    };
+                    Answer::Deny { reason }
                 }
                 _ => Answer::Later,
             }

@@ -31,6 +31,15 @@ impl ToolBuilder {
         if changed.is_empty() {
             return Ok(());
         }
+        let unsaved: Vec<&str> =
+            changed.iter().map(String::as_str).filter(|it| self.is_once(it)).collect();
+        if !unsaved.is_empty() {
+            let why = format!(
+                "it calls tools that are there for this session only ({}); have them saved first, then propose it again",
+                unsaved.join(", ")
+            );
+            return Err(Refusal::NotApproved { why });
+        }
         let why = format!(
             "tools that it calls changed while the question was open ({}); propose it again to be asked with them",
             changed.join(", ")

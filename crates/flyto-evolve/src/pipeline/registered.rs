@@ -74,6 +74,8 @@ pub struct LoadReport {
 pub(super) struct Current {
     hash: DefinitionHash,
     tool: Arc<dyn Tool>,
+    /// Whether it was approved for this session, and is no version of the store.
+    is_once: bool,
 }
 
 /// A tool that a search found.
@@ -93,7 +95,8 @@ impl ToolBuilder {
     /// empty.
     ///
     /// A host calls it at its start, and again to take up what other processes did: tools whose version is the same stay the
-    /// same tool, so that no reader of the registry sees a change. Tools that were approved for one session are gone then.
+    /// same tool, so that no reader of the registry sees a change. A tool that was approved for this session stays until the
+    /// builder is dropped, or a version with its number or a higher one is saved.
     ///
     /// ```
     /// use flyto_evolve::{HostContext, Store, ToolBuilder};
@@ -146,7 +149,7 @@ impl ToolBuilder {
                 continue;
             }
             match self.tool_of(&version, hash, &catalog) {
-                Ok(tool) => tools.push((name, number, Current { hash, tool })),
+                Ok(tool) => tools.push((name, number, Current { hash, tool, is_once: false })),
                 Err(refusal) => {
                     let path = self.store().view_path(&name);
                     report.damaged.push(Damaged { path, why: chain(&refusal) });
@@ -154,13 +157,22 @@ impl ToolBuilder {
             }
         }
         let mut registered = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was approved for this session may have come meanwhile.
+        for (name, (number, current)) in registered.iter().filter(|(_, it)| it.1.is_once) {
+            let saved = tools.iter().position(|it| it.0 == *name);
+            match saved.map(|at| &mut tools[at]) {
+                Some(saved) if saved.1 >= *number => {}
+                Some(saved) => (saved.1, saved.2) = (*number, current.clone()),
+                None => tools.push((name.clone(), *number, current.clone())),
+            }
+        }
         let set = tools.iter().map(|it| Arc::clone(&it.2.tool));
         let replaced = self.inner.registry.replace_owner_where_free(&self.inner.owner, set);
         registered.clear();
         for (index, (name, number, tool)) in tools.into_iter().enumerate() {
             if !replaced.left_out.iter().any(|it| it.index == index) {
-                registered.insert(name.clone(), (number, tool));
-                report.loaded.push((name, number));
+                report.loaded.extend((!tool.is_once).then(|| (name.clone(), number)));
+                registered.insert(name, (number, tool));
             }
         }
         self.derive_anew(&mut registered)?;
@@ -248,7 +260,8 @@ impl ToolBuilder {
     /// [`Refusal`] where the version cannot be run here, or another owner has the name.
     pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
         let hash = version.hash();
-        let tool = Current { hash, tool: self.tool_of(version, hash, &self.catalog())? };
+        let tool = self.tool_of(version, hash, &self.catalog())?;
+        let tool = Current { hash, tool, is_once: false };
         self.exchange(&version.definition.name, version.number, Some(tool))
     }
 
@@ -261,7 +274,13 @@ impl ToolBuilder {
         self.check_name(&definition.name, &[])?;
         let (name, number, hash) = (definition.name.clone(), definition.version, definition.hash());
         let tool = self.made(definition, tools, None, &self.catalog())?;
-        self.exchange(&name, number, Some(Current { hash, tool }))
+        self.exchange(&name, number, Some(Current { hash, tool, is_once: true }))
+    }
+
+    /// Whether a tool was approved for this session only.
+    pub(super) fn is_once(&self, name: &str) -> bool {
+        let tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        tools.get(name).is_some_and(|it| it.1.is_once)
     }
 
     /// Exchanges one tool of the owner, in one step for readers of the registry. Of two changes that are made at the same

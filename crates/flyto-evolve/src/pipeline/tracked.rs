@@ -155,9 +155,12 @@ impl<T: Traced> Tool for Tracked<T> {
                 wall: started.elapsed(),
                 at: flyto_audit::Timestamp::now().to_string(),
             };
-            // Statistics that cannot be written change nothing about the result.
+            // Statistics that cannot be written change nothing about the result. A tool that is not saved is no version that
+            // could have any.
             let builder = ToolBuilder { inner };
-            drop(builder.count(call).await);
+            if self.saved.is_some() {
+                drop(builder.count(call).await);
+            }
             if let (Some((recording, sha256)), Some(input), Some(steps)) =
                 (recording, recorded_input, steps)
             {

@@ -131,6 +131,39 @@ async fn a_folder_of_the_go_layout_waits_for_approval() {
 }
 
 #[tokio::test]
+async fn a_tool_of_one_session_stays_until_it_is_saved() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo one\n"), None).await;
+    let once = async |name: &str, script: &str, base: Option<u64>| {
+        bench.approver.answers(Answer::Once);
+        let mut proposal = Proposal::of(&def(name, script), "s");
+        proposal.base = base;
+        assert!(matches!(bench.builder.apply(proposal).await.unwrap(), Applied::Once { .. }));
+    };
+    once("say", "echo two\n", Some(1)).await;
+    once("other", "exit 3\n", None).await;
+    // Another process saves, as a watching host sees it.
+    let (_, elsewhere) = bench.again();
+    elsewhere.load_all().await.unwrap();
+    let third = Proposal::of(&def("third", "echo third\n"), "s");
+    assert!(matches!(elsewhere.apply(third).await.unwrap(), Applied::Saved(_)));
+    let report = bench.builder.load_all().await.unwrap();
+    assert_eq!(report.loaded, [("third".to_owned(), 1)]);
+    assert_eq!(output(&bench.registry, "say").await, "two\n");
+    for _ in 0..3 {
+        assert!(output(&bench.registry, "other").await.contains("exit status 3"));
+    }
+    // What is no version counts for none.
+    assert!(bench.builder.flush_usage().await.unwrap().is_empty());
+    // A version that is saved takes its place.
+    let mut saved = Proposal::of(&def("say", "echo three\n"), "s");
+    saved.base = Some(1);
+    assert!(matches!(elsewhere.apply(saved).await.unwrap(), Applied::Saved(_)));
+    bench.builder.load_all().await.unwrap();
+    assert_eq!(output(&bench.registry, "say").await, "three\n");
+}
+
+#[tokio::test]
 async fn answers_once_edit_and_later() {
     let bench = Bench::new();
     bench.approver.answers(Answer::Once);

@@ -139,6 +139,14 @@ fn a_denial_tells_the_model_why() {
         let (_, result) = client.propose(&json!({"action": "accept", "content": no}));
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(&result).contains("use say"), "{result}");
+        // The client did not keep to the form.
+        let no = json!({"decision": "deny", "reason": "\u{1b}[31m\u{202e}x"});
+        let (_, result) =
+            Asked::new(&place, is_modern).propose(&json!({"action": "accept", "content": no}));
+        assert!(
+            text(&result).contains("\\u{202e}x") && !text(&result).contains('\u{1b}'),
+            "{result}"
+        );
         let (_, result) = client.propose(&json!({"action": "decline"}));
         assert!(text(&result).contains("the user declined"), "{result}");
         // A text that was denied twice is not asked about again.
