@@ -218,6 +218,7 @@ fn a_variable_of_the_line_leads_around_no_rule_for_paths() {
         "OLDPWD=/home/ada/project/w; cat ~-/secret/k",
         "HOME=w; cat < ~/secret/k",
         "HOME=w; cd; cat secret/k",
+        "HOME=w; dd if=~/secret/k",
     ] {
         let input = json!({ "command": line });
         check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Ask);
@@ -240,8 +241,10 @@ fn a_connection_of_bash_is_one_to_its_host() {
         check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Deny);
         check_words(&rules, &PermissionClass::BASH, &["bash", "-c", line], Verdict::Deny);
     }
-    let open = json!({"command": "echo > /dev/tcp/$HOST/80"});
-    check_input(&rules, &PermissionClass::GENERIC, open, Verdict::Ask);
+    for line in ["echo > /dev/tcp/$HOST/80", "exec 3<>$p", "exec 3<>/dev/t$x/a/1"] {
+        let open = json!({ "command": line });
+        check_input(&rules, &PermissionClass::GENERIC, open, Verdict::Ask);
+    }
     let other = json!({"command": "echo > /dev/tcp/good.org/80"});
     check_input(&rules, &PermissionClass::GENERIC, other, Verdict::Allow);
 }

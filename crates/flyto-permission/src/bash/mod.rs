@@ -298,6 +298,7 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
     let words = words.iter().map(|it| Word::literal_of(it.as_str())).collect();
     res.commands = vec![Command { words, text: cut(&text), ..Command::default() }];
     unwrap::unwrap_all(&mut res);
+    res.forget_tildes();
     res
 }
 

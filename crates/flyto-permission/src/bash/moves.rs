@@ -112,8 +112,9 @@ impl Analysis {
             && !matches!(text, "." | "..")
             && !text.starts_with("./")
             && !text.starts_with("../");
-        !(is_searched && self.may_set(&[SEARCHED]))
-            && !(text.starts_with('~') && self.may_set(OF_TILDE))
+        let is_other = is_searched && self.may_set(&[SEARCHED])
+            || text.starts_with('~') && self.may_set(OF_TILDE);
+        !is_other
     }
 }
 

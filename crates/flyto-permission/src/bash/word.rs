@@ -123,10 +123,13 @@ impl Word {
         self.marks.push((start, Mark::Rest));
     }
 
-    /// Takes away what a tilde at its start stands for, where the shell replaces one.
+    /// Takes away what a tilde stands for, where the shell replaces one: at the start, and behind `=` and `:` of a
+    /// word that looks like an assignment.
     pub(super) fn forget_tilde(&mut self) {
-        if self.tilde {
-            self.forget(0);
+        let within = || ["=~", ":~"].iter().filter_map(|it| self.text.find(it)).min();
+        let start = if self.tilde { Some(0) } else { within().map(|it| it + 1) };
+        if let Some(start) = start {
+            self.forget(start);
         }
     }
 

@@ -329,14 +329,16 @@ impl<'a> Judge<'a> {
     /// The hosts of connections that bash opens by a redirection, `/dev/tcp/HOST/PORT`.
     fn narrow_connections(&mut self, command: &Command) {
         for redirect in &command.redirects {
-            let Some(rest) = connection(redirect.target.known_text()) else { continue };
-            match redirect.target.literal() {
-                Some(_) => self.narrow_url(rest.split('/').next().unwrap_or(rest), true),
-                None => {
+            let target = &redirect.target;
+            match target.literal().map(connection) {
+                Some(Some(rest)) => self.narrow_url(rest.split('/').next().unwrap_or(rest), true),
+                None if CONNECTIONS.iter().any(|it| target.may_start_with(it)) => {
                     let subject = Subject::Command { text: command.text.clone() };
-                    let why = "the address that it connects to is known only when it runs";
-                    self.unclear((subject, why, rest), Narrows::HOSTS, Source::Guess);
+                    let why = "the address that it may connect to is known only when it runs";
+                    let text = target.known_text();
+                    self.unclear((subject, why, text), Narrows::HOSTS, Source::Guess);
                 }
+                _ => {}
             }
         }
     }
@@ -397,9 +399,12 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What stands behind `/dev/tcp/` or `/dev/udp/`, which bash opens as a connection.
+/// Beginnings of the paths that bash opens as connections.
+const CONNECTIONS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
+
+/// What stands behind such a beginning.
 fn connection(path: &str) -> Option<&str> {
-    path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))
+    CONNECTIONS.iter().find_map(|it| path.strip_prefix(it))
 }
 
 /// A rule that names the words of a command, where all are known.
