@@ -41,7 +41,8 @@ impl ToolBuilder {
     }
 
     /// Does the same for a proposal that a call makes. A person is asked by the channel of that call where the approver has
-    /// [one for it](Approver::within), and a time limit of the call stands still meanwhile.
+    /// [one for it](Approver::within), and a [time limit](CallContext::with_time_limit) of the call stands still meanwhile. A
+    /// deadline of the caller does not, and its cancellation ends the wait: then nothing is made and nothing waits.
     ///
     /// # Errors
     ///

@@ -346,6 +346,28 @@ pub trait Approver: fmt::Debug + Send + Sync {
     ///
     /// A host with several users asks by the channel by which the call came: a server of the Model Context Protocol asks the
     /// client that made the call, and no other. It is asked for before the first question, and once a proposal.
+    ///
+    /// ```
+    /// use std::{collections::HashMap, sync::Arc};
+    ///
+    /// use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+    /// use flyto_tools::{CallContext, CallId};
+    ///
+    /// /// The users whose agents make calls, by the calls.
+    /// #[derive(Debug)]
+    /// struct Users(HashMap<CallId, Arc<dyn Approver>>);
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Approver for Users {
+    ///     async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+    ///         Ok(Decision::unseen(Answer::Later, "a call of no user"))
+    ///     }
+    ///
+    ///     fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
+    ///         self.0.get(call.root()).cloned()
+    ///     }
+    /// }
+    /// ```
     fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
         let _ = call;
         None
