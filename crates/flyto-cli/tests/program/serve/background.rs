@@ -199,7 +199,9 @@ fn any_client_follows_a_call_by_tools() {
 
 #[test]
 fn a_call_in_the_background_goes_through_every_gate() {
-    let place = Place::with_tools(&[("t", "echo ran >>ran; echo done", "")]);
+    let place = Place::with_tools(&[("t", "echo ran >>ran; read -r line <go; echo done", "")]);
+    // A call that has ended is no job any more.
+    let mut go = fifo(&place, "go");
     let start = json!({"name": "jobs__start", "arguments": {"tool": "p__t"}});
     let accept = |decision: &str| json!({"action": "accept", "content": {"decision": decision}});
     // A client that cannot ask, and arguments that are none, make no job.
@@ -226,6 +228,7 @@ fn a_call_in_the_background_goes_through_every_gate() {
         assert_eq!(result["isError"] == false, is_made, "{result}");
         if is_made {
             let id = result["structuredContent"]["job"].clone();
+            go.write_all(b"go\n").unwrap();
             let result = job(&mut client, "result", json!({"job": id, "wait_seconds": 50}));
             assert_eq!(text(&result), "done\n");
         }
