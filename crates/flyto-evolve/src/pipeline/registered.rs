@@ -96,7 +96,7 @@ impl ToolBuilder {
     ///
     /// A host calls it at its start, and again to take up what other processes did: tools whose version is the same stay the
     /// same tool, so that no reader of the registry sees a change. A tool that was approved for this session stays until the
-    /// builder is dropped, or a version with its number or a higher one is saved.
+    /// builder is dropped, or a version with its number or a higher one is saved or archived.
     ///
     /// ```
     /// use flyto_evolve::{HostContext, Store, ToolBuilder};
@@ -133,6 +133,9 @@ impl ToolBuilder {
         report.unapproved = loaded.unapproved;
         report.damaged = loaded.damaged;
         report.set_aside = loaded.set_aside;
+        // What a person set aside since is not to run, not even for this session.
+        let archived: BTreeMap<String, u64> =
+            loaded.archived.iter().map(|it| (it.definition.name.clone(), it.number)).collect();
         let mut tools = Vec::new();
         let known = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Composites may call tools that are registered with them.
@@ -163,6 +166,7 @@ impl ToolBuilder {
             match saved.map(|at| &mut tools[at]) {
                 Some(saved) if saved.1 >= *number => {}
                 Some(saved) => (saved.1, saved.2) = (*number, current.clone()),
+                None if archived.get(name).is_some_and(|it| it >= number) => {}
                 None => tools.push((name.clone(), *number, current.clone())),
             }
         }

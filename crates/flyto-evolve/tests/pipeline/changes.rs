@@ -161,6 +161,11 @@ async fn a_tool_of_one_session_stays_until_it_is_saved() {
     assert!(matches!(elsewhere.apply(saved).await.unwrap(), Applied::Saved(_)));
     bench.builder.load_all().await.unwrap();
     assert_eq!(output(&bench.registry, "say").await, "three\n");
+    // A person who sets the tool aside stops it in this session too.
+    once("say", "echo four\n", Some(2)).await;
+    bench.store().archive("say", "ada").unwrap();
+    bench.builder.load_all().await.unwrap();
+    assert!(bench.registry.get("say").is_none());
 }
 
 #[tokio::test]
