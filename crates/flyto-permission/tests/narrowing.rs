@@ -229,6 +229,36 @@ fn a_variable_of_the_line_leads_around_no_rule_for_paths() {
 }
 
 #[test]
+fn a_redirection_of_a_line_opens_its_file() {
+    let rules = |text| denying(text);
+    for (rule, line) in [
+        ("Read(/srv/secret)", "cat < /srv/secret"),
+        ("Read(/srv/secret)", "cat </srv/./secret"),
+        ("Read(/srv/secret)", "exec 3<>/srv/secret; cat <&3"),
+        ("Read(/srv/secret)", "{ cat; } < /srv/secret"),
+        ("Read(.env)", "cat < .env"),
+        ("Edit(/srv/out)", "echo x > /srv/out"),
+        ("Edit(/srv/out)", "echo x >>/srv/out"),
+        ("Edit(/srv/out)", "sh -c 'echo x >/srv/out'"),
+    ] {
+        for class in &CLASSES {
+            check_input(&rules(rule), class, json!({ "command": line }), Verdict::Deny);
+        }
+        check_words(&rules(rule), &PermissionClass::GENERIC, &["bash", "-c", line], Verdict::Deny);
+        check_script(&rules(rule), line, Verdict::Deny);
+    }
+    let rules = rules("Read(/srv/secret)");
+    for (line, expected) in [
+        ("cat < \"$x\"", Verdict::Ask),
+        ("cd /srv; cat < secret", Verdict::Ask),
+        ("cat < notes >/dev/null 2>&1", Verdict::Allow),
+    ] {
+        let input = json!({ "command": line });
+        check_input(&rules, &PermissionClass::GENERIC, input, expected);
+    }
+}
+
+#[test]
 fn a_connection_of_bash_is_one_to_its_host() {
     let rules = denying("WebFetch(domain:evil.com)");
     for line in [

@@ -26,7 +26,7 @@ use flyto_tools::Access;
 use super::{Judge, Source, TOO_MUCH, cut, file::Purpose, word::Places};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
-    bash::{self, Analysis, Command, Word},
+    bash::{self, Analysis, Command, Redirect, Word},
     index::{Argument, Hits, Matched, Narrows},
 };
 
@@ -168,8 +168,7 @@ impl<'a> Judge<'a> {
             }
             self.narrow_command(command);
             self.narrow_arguments(command, |_| false);
-            self.narrow_connections(command);
-            self.narrow_open_redirects(command);
+            self.judge_redirects(command, false);
             self.narrow_path_words(command, &places);
         }
         self.dangers.extend(bash::find_dangers(analysis).into_iter().map(|(_, it)| it));
@@ -217,8 +216,7 @@ impl<'a> Judge<'a> {
         if !is_exact && !is_covered {
             self.narrow_arguments(command, |at| covered[at]);
         }
-        self.judge_redirects(command);
-        self.narrow_connections(command);
+        self.judge_redirects(command, true);
         if self.narrow_path_words(command, places) && !is_exact && !is_covered {
             let standing = Standing::Danger { danger: DangerKind::TouchesKeys };
             self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
@@ -326,56 +324,28 @@ impl<'a> Judge<'a> {
         found.add(&self.index.by_spread_words(names, rest, has_more, n_steps));
     }
 
-    /// The hosts of connections that bash opens by a redirection, `/dev/tcp/HOST/PORT`.
-    fn narrow_connections(&mut self, command: &Command) {
-        for redirect in &command.redirects {
-            let target = &redirect.target;
-            match target.literal().map(connection) {
-                Some(Some(rest)) => self.narrow_url(rest.split('/').next().unwrap_or(rest), true),
-                None if CONNECTIONS.iter().any(|it| target.may_start_with(it)) => {
-                    let subject = Subject::Command { text: command.text.clone() };
-                    let why = "the address that it may connect to is known only when it runs";
-                    let text = target.known_text();
-                    self.unclear((subject, why, text), Narrows::HOSTS, Source::Guess);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Files that redirections open and that are known only when the line runs. Those
-    /// that are known are texts of the line.
-    fn narrow_open_redirects(&mut self, command: &Command) {
-        for redirect in command.redirects.iter().filter(|it| it.target.literal().is_none()) {
-            let subject = Subject::Command { text: command.text.clone() };
-            let why = "what it opens is known only when it runs";
-            let text = redirect.target.known_text();
-            self.unclear((subject, why, text), Narrows::PATHS, Source::Guess);
-        }
-    }
-
-    /// Files that a redirection reads are compared with rules that narrow; those
-    /// that it writes need a rule that allows. Streams of the process itself
+    /// Files and connections that redirections of a command open.
+    ///
+    /// What is read is compared with rules that narrow. What is written needs a rule
+    /// that allows, where the command is judged as the `whole` of what runs; else
+    /// rules that narrow are all that counts. Streams of the process itself
     /// (`/dev/null`, `/dev/fd/3`) are no files.
-    fn judge_redirects(&mut self, command: &Command) {
-        for redirect in &command.redirects {
-            let Some(path) = redirect.target.literal() else {
-                let text = redirect.target.known_text();
-                let why = match redirect.access {
-                    Access::Read => "what it reads is known only when it runs",
-                    _ => "where it writes is known only when it runs",
-                };
-                let subject = Subject::Command { text: command.text.clone() };
-                self.unclear((subject, why, text), Narrows::PATHS, Source::Class);
+    fn judge_redirects(&mut self, command: &Command, whole: bool) {
+        let source = if whole { Source::Class } else { Source::Guess };
+        for Redirect { target, access } in &command.redirects {
+            let Some(path) = target.literal() else {
+                self.open_redirect(command, target, *access, source);
                 continue;
             };
-            let subject =
-                || Subject::Path { path: cut(path), resolved: None, access: redirect.access };
-            if connection(path).is_some() {
-                let danger = DangerKind::Connects;
-                let standing = Standing::Danger { danger };
-                self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
-                self.dangers.push(Danger { kind: danger, command: command.text.clone() });
+            let subject = || Subject::Path { path: cut(path), resolved: None, access: *access };
+            if let Some(rest) = connection(path) {
+                self.narrow_url(rest.split('/').next().unwrap_or(rest), true);
+                if whole {
+                    let danger = DangerKind::Connects;
+                    let standing = Standing::Danger { danger };
+                    self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
+                    self.dangers.push(Danger { kind: danger, command: command.text.clone() });
+                }
                 continue;
             }
             let is_stream =
@@ -388,13 +358,32 @@ impl<'a> Judge<'a> {
             }
             if command.moved && !path.starts_with(['/', '~']) {
                 let why = "the directory it is relative to is not known";
-                self.unclear((subject(), why, ""), Narrows::PATHS, Source::Class);
+                self.unclear((subject(), why, ""), Narrows::PATHS, source);
                 continue;
             }
-            match redirect.access {
-                Access::Read => self.judge_path(path, Access::Read, Purpose::Narrow),
-                _ => self.judge_path(path, Access::Write, Purpose::Redirect),
+            // `<>` reads and writes.
+            if *access != Access::Write {
+                self.judge_path(path, Access::Read, Purpose::Narrow);
             }
+            if *access != Access::Read {
+                let purpose = if whole { Purpose::Redirect } else { Purpose::Narrow };
+                self.judge_path(path, Access::Write, purpose);
+            }
+        }
+    }
+
+    /// A target that is known only when the line runs: a file, or a connection.
+    fn open_redirect(&mut self, command: &Command, target: &Word, access: Access, source: Source) {
+        let subject = || Subject::Command { text: command.text.clone() };
+        let text = target.known_text();
+        let why = match access {
+            Access::Read => "what it reads is known only when it runs",
+            _ => "where it writes is known only when it runs",
+        };
+        self.unclear((subject(), why, text), Narrows::PATHS, source);
+        if CONNECTIONS.iter().any(|it| target.may_start_with(it)) {
+            let why = "the address that it may connect to is known only when it runs";
+            self.unclear((subject(), why, text), Narrows::HOSTS, Source::Guess);
         }
     }
 }
