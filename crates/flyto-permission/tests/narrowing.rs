@@ -259,6 +259,27 @@ fn a_redirection_of_a_line_opens_its_file() {
 }
 
 #[test]
+fn words_that_are_appended_are_a_program_behind_a_wrapper() {
+    let rules = denying("Bash(victim:*)");
+    for wrapper in ["env", "nice", "timeout 5", "nohup", "sudo", "time", "xargs", "env --"] {
+        for line in
+            [format!("xargs {wrapper} <<< victim"), format!("echo victim | xargs {wrapper}")]
+        {
+            let input = json!({ "command": line });
+            check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Ask);
+        }
+    }
+    for line in
+        ["bash /dev/fd/3 3<<< victim", "sh //dev/./fd/3 3<<<victim", "cd /dev; sh fd/3 3<<<victim"]
+    {
+        let input = json!({ "command": line });
+        check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Ask);
+    }
+    let harmless = json!({"command": "ls | xargs cat; env; sh dev/run"});
+    check_input(&rules, &PermissionClass::GENERIC, harmless, Verdict::Allow);
+}
+
+#[test]
 fn a_connection_of_bash_is_one_to_its_host() {
     let rules = denying("WebFetch(domain:evil.com)");
     for line in [

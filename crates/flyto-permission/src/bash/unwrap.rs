@@ -240,7 +240,11 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
                         if let Some(level) = command.levels.last_mut() {
                             level.needs_rule = true;
                         }
-                        return Ok(Runs::Known);
+                        // The words that `xargs` appends are the program then.
+                        return match command.more_from {
+                            Some(_) => Err(UNKNOWN_WORD),
+                            None => Ok(Runs::Known),
+                        };
                     }
                 }
             }
@@ -367,10 +371,19 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
         None => Ok((Runs::Stdin, None)),
         Some(_) if from_input => Ok((Runs::Stdin, None)),
         Some(file) => match file.literal() {
-            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") | None => Err(UNKNOWN_WORD),
-            Some(_) => Ok((Runs::Known, None)),
+            Some(path) if !names_stream(path) => Ok((Runs::Known, None)),
+            _ => Err(UNKNOWN_WORD),
         },
     }
+}
+
+/// Whether a path may be a stream of the process, whose text the line may hold:
+/// `/dev/stdin`, `/dev/fd/3`, `/proc/self/fd/3`, and `fd/3` behind `cd /dev`.
+fn names_stream(path: &str) -> bool {
+    let mut parts = path.rsplit('/').filter(|it| !matches!(*it, "" | "."));
+    let last = parts.next().unwrap_or_default();
+    let is_number = !last.is_empty() && last.bytes().all(|it| it.is_ascii_digit());
+    last == "stdin" || is_number && parts.next() == Some("fd")
 }
 
 /// `find`, which runs commands and writes files on its own.
