@@ -22,8 +22,8 @@ use std::fs::File;
 use serde_json::{Value, json};
 
 use super::{
-    Approval, Change, HISTORY, Settled, Stand, Status, Store, StoreError, UNUSABLE, Version,
-    history_of,
+    Approval, Change, HISTORY, MAX_NUMBER, Settled, Stand, Status, Store, StoreError, UNUSABLE,
+    Version, history_of,
     record::{self},
     record_of,
     view::View,
@@ -184,7 +184,13 @@ impl Store {
             self.check_cycle(&new.definition)?;
         }
         let decides = new.decides.clone();
-        let version = Self::numbered(new, numbers.last().copied().max(newest));
+        let highest = numbers.last().copied().max(newest);
+        if let Some(number) = highest.filter(|it| *it >= MAX_NUMBER) {
+            let path = self.path(&record_of(&name, number));
+            let why = "its number is the highest that a version may have; move the file away";
+            return Err(StoreError::Damaged { path, why: why.to_owned() });
+        }
+        let version = Self::numbered(new, highest);
         let body = json!({
             "tool": name,
             "version": version.number,

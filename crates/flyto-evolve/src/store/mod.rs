@@ -309,11 +309,14 @@ fn temp_of(dir: &str) -> String {
     format!("{dir}{slash}{TEMP}{}.{}", std::process::id(), random_name())
 }
 
+/// The highest number of a version. A file with a higher one in its name is none of the store's.
+const MAX_NUMBER: u64 = 999_999_999_999;
+
 /// The number in the name of a version's file.
 fn number_in(file: &str) -> Option<u64> {
     let digits = file.strip_suffix(".json")?;
     let is_number = digits.len() >= 6 && digits.bytes().all(|it| it.is_ascii_digit());
-    let number = is_number.then(|| digits.parse().ok())??;
+    let number = is_number.then(|| digits.parse().ok())?.filter(|it| *it <= MAX_NUMBER)?;
     (format!("{number:06}") == digits).then_some(number)
 }
 

@@ -169,6 +169,24 @@ async fn a_tool_of_one_session_stays_until_it_is_saved() {
 }
 
 #[tokio::test]
+async fn a_number_that_no_version_can_have_costs_no_other() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo one\n"), None).await;
+    let file = |name: &str| bench.store().dir().join("history/say").join(name);
+    // None of the store's.
+    std::fs::write(file("18446744073709551615.json"), "{").unwrap();
+    bench.store().archive("say", "ada").unwrap();
+    assert_eq!(bench.store().restore("say", "ada").unwrap().version.number, 3);
+    // The highest one: there is none behind it.
+    std::fs::write(file("999999999999.json"), "{").unwrap();
+    let err = bench.store().archive("say", "ada").unwrap_err();
+    assert!(err.to_string().contains("999999999999.json"), "{err}");
+    assert!(format!("{err:?}").contains("move the file away"), "{err:?}");
+    std::fs::remove_file(file("999999999999.json")).unwrap();
+    bench.store().archive("say", "ada").unwrap();
+}
+
+#[tokio::test]
 async fn answers_once_edit_and_later() {
     let bench = Bench::new();
     bench.approver.answers(Answer::Once);
