@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
-    check::{Checked, conflict, told_hash},
+    check::{Checked, base, conflict, told_hash},
     duplicate,
     waits::Place,
 };
@@ -195,8 +195,17 @@ impl ToolBuilder {
             let by = self.redacted_text(&decision.by);
             match decision.answer {
                 Answer::Once => {
-                    self.settle(&proposal).await?;
                     let mut definition = checked.definition;
+                    // Another process may have decided on it, or saved a version, while the person was asked.
+                    if let Some(id) = proposal.waits_as.clone() {
+                        self.blocking(move |store| store.check_waits(&id)).await?;
+                    }
+                    let last = {
+                        let name = definition.name.clone();
+                        self.blocking(move |store| store.last(&name)).await?
+                    };
+                    base(&proposal, &definition, last.as_ref())?;
+                    self.settle(&proposal).await?;
                     definition.version = review.to;
                     self.record("once", json!({"tool": definition.name, "sha256": hash, "by": by}))
                         .await;

@@ -288,7 +288,7 @@ fn further(proposal: &Proposal) -> Vec<(&'static str, String)> {
 }
 
 /// Compares the base of a proposal with the version that is there.
-fn base(
+pub(super) fn base(
     proposal: &Proposal,
     definition: &ToolDefinition,
     last: Option<&Version>,

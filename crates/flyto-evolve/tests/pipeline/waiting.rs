@@ -83,6 +83,36 @@ async fn a_torn_proposal_is_told_and_set_aside() {
     assert_eq!(staged(&bench, &def("report", "date -u\n"), None).await.unwrap(), id);
 }
 
+/// An approver who lets a text run once, when another process has saved a version.
+#[derive(Debug)]
+struct OnceAfter(ToolBuilder, Proposal);
+
+#[async_trait::async_trait]
+impl Approver for OnceAfter {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        assert!(matches!(self.0.apply(self.1.clone()).await.unwrap(), Applied::Saved(_)));
+        Ok(Decision::new(Answer::Once, "bob"))
+    }
+}
+
+#[tokio::test]
+async fn what_is_let_run_once_is_based_on_the_version_that_is_there() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo one\n"), None).await;
+    let update = |script: &str| Proposal::of(&def("say", script), "s").based_on(1);
+    let approver = OnceAfter(bench.builder.clone(), update("echo two\n"));
+    let registry = Arc::new(Registry::new());
+    let host = HostContext::new(host_env(), "/tmp");
+    let store = Store::new(bench.store().dir());
+    let builder =
+        ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Arc::clone(&registry))
+            .approver(Arc::new(approver))
+            .build();
+    let refused = builder.apply(update("echo mine\n")).await.unwrap_err();
+    assert!(matches!(refused, Refusal::Conflict { current: 2, .. }), "{refused}");
+    assert!(registry.get("say").is_none());
+}
+
 /// An approver who answers when another person has decided on the same text.
 #[derive(Debug)]
 struct Slower {
