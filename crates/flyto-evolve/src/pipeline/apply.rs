@@ -70,10 +70,8 @@ impl ToolBuilder {
         let (text, by) = (proposal.text.clone(), proposal.by.clone());
         let res = self.decide(approver, call, proposal).await;
         match &res {
-            Ok(Applied::Saved(_) | Applied::Once { .. }) => match waited {
-                Some(id) => self.session().approved(&id),
-                None => self.session().n_applied += 1,
-            },
+            Ok(Applied::Saved(it)) => self.session().made(waited, Some(it.hash())),
+            Ok(Applied::Once { .. }) => self.session().made(waited, None),
             Ok(Applied::Staged { .. }) => {} // It has its place since it waits.
             Err(refusal) => {
                 // Not the text, which may hold a secret. A plain hash would let a reader of the log try out short ones.
@@ -215,7 +213,11 @@ impl ToolBuilder {
                 }
                 Answer::Save => {
                     let approval = Approval::now(by, hash).with_tools(checked.tools.clone());
-                    return self.save(&proposal, checked, &review, approval).await;
+                    let saved = self.save(&proposal, checked, &review, approval).await?;
+                    if let Some(id) = self.twin(&proposal, &review).await {
+                        drop(self.blocking(move |store| store.unstage(&id)).await);
+                    }
+                    return Ok(saved);
                 }
                 Answer::Edit(text) => {
                     before = Some((proposal.clone(), is_edited));
@@ -224,6 +226,10 @@ impl ToolBuilder {
                     proposal.place = "the edited text".to_owned();
                 }
                 Answer::Deny { reason } => {
+                    // What is denied waits no longer, also where it was proposed again meanwhile.
+                    if proposal.waits_as.is_none() {
+                        proposal.waits_as = self.twin(&proposal, &review).await;
+                    }
                     self.settle(&proposal).await?;
                     let kept = self.redacted_text(&reason);
                     let mut body = json!({"tool": name, "sha256": told, "by": by, "reason": &kept});
@@ -264,6 +270,17 @@ impl ToolBuilder {
             "by": proposal.by, "secrets": secrets.iter().map(|it| it.found.fingerprint).collect::<Vec<_>>(),
         });
         self.record("proposed", body).await;
+    }
+
+    /// The id of this very text where it waits as well, as that of an earlier proposal.
+    async fn twin(&self, proposal: &Proposal, review: &Review) -> Option<String> {
+        let id = review.id();
+        let is_new = proposal.waits_as.is_none();
+        let waits = {
+            let id = id.clone();
+            self.blocking(move |store| store.check_waits(&id)).await.is_ok()
+        };
+        (is_new && waits).then_some(id)
     }
 
     /// Has a proposal wait no longer, after an answer that makes no version.

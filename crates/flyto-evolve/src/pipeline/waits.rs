@@ -35,11 +35,17 @@ impl Session {
         proposal.waits_as.as_ref().is_some_and(|id| self.waits.contains_key(id))
     }
 
-    /// Counts a tool that was made of the proposal with this id, which waited.
-    pub(super) fn approved(&mut self, id: &str) {
-        if self.waits.remove(id).is_some() {
-            self.n_applied += 1;
+    /// Counts a tool that was made, of the proposal with this id where it waited. A text that waits as well has its place.
+    pub(super) fn made(&mut self, waited: Option<String>, saved: Option<DefinitionHash>) {
+        let of_text = |(_, it): &(&String, &Waits)| Some(it.hash) == saved;
+        let id = waited.or_else(|| self.waits.iter().find(of_text).map(|(id, _)| id.clone()));
+        if let Some(id) = id {
+            // Where it is gone, the log of events told of the approval first.
+            if self.waits.remove(&id).is_none() {
+                return;
+            }
         }
+        self.n_applied += 1;
     }
 
     /// Gives a proposal a place. The same text has one.
@@ -64,7 +70,9 @@ impl Session {
                     it.since <= record.at && text("sha256") == Some(&it.hash.to_string())
                 };
                 let id = self.waits.iter().find(|(_, it)| is_it(it)).map(|(id, _)| id.clone());
-                id.iter().for_each(|id| self.approved(id));
+                if id.is_some() {
+                    self.made(id, None);
+                }
             }
             _ => {}
         }

@@ -83,6 +83,38 @@ async fn a_torn_proposal_is_told_and_set_aside() {
     assert_eq!(staged(&bench, &def("report", "date -u\n"), None).await.unwrap(), id);
 }
 
+#[tokio::test]
+async fn an_answer_to_a_text_that_waits_as_well_is_one_to_both() {
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(3));
+    let proposed =
+        |script: &str| Proposal::of(&def(&script.replace(' ', "_"), script), "session-1");
+    for script in ["date -u", "uptime"] {
+        staged(&bench, &def(&script.replace(' ', "_"), script), None).await.unwrap();
+        // It is saved by a proposal of its own, and has its one place.
+        bench.approver.clear();
+        assert!(matches!(bench.builder.apply(proposed(script)).await.unwrap(), Applied::Saved(_)));
+        assert!(bench.store().pending().unwrap().is_empty(), "{script}");
+    }
+    bench.builder.apply(proposed("hostname")).await.unwrap();
+    let refused = bench.builder.apply(proposed("arch")).await.unwrap_err();
+    assert!(matches!(refused, Refusal::SessionLimit { limit: 3, n_waiting: 0 }), "{refused}");
+
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(2));
+    for n in 0..2 {
+        let id = staged(&bench, &def("date_-u", "date -u"), None).await.unwrap();
+        bench.approver.answers(Answer::Deny { reason: "no".into() });
+        let refused = bench.builder.apply(proposed("date -u")).await.unwrap_err();
+        assert!(matches!(refused, Refusal::Denied { .. }), "{n}: {refused}");
+        assert!(matches!(bench.store().pending_one(&id), Err(StoreError::NotFound { .. })), "{n}");
+    }
+    // Each of them was one denial, and a third question is none.
+    let n_seen = bench.approver.n_seen();
+    assert!(bench.builder.apply(proposed("date -u")).await.is_err());
+    assert_eq!(bench.approver.n_seen(), n_seen);
+    bench.approver.clear();
+    assert!(matches!(bench.builder.apply(proposed("uptime")).await.unwrap(), Applied::Saved(_)));
+}
+
 /// An approver who lets a text run once, when another process has saved a version.
 #[derive(Debug)]
 struct OnceAfter(ToolBuilder, Proposal);
