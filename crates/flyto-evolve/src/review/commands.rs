@@ -94,19 +94,53 @@ const SETTERS: &[&str] = &["read", "local", "declare", "export", "readonly"];
 
 /// The programs of a command.
 pub(super) fn programs(words: &[&str], commands: &mut BTreeSet<String>) {
+    each_program(words, &mut |name, _| {
+        if !SETTERS.contains(&name) {
+            commands.extend(shown(name));
+        }
+    });
+}
+
+/// Whether a command prints the variables of the environment: `env` and `printenv` without a word, and builtins that set names
+/// without one. A program that may be one of these, since what stands before it is not known, is taken for one.
+pub(super) fn lists_environment(words: &[&str]) -> bool {
+    let mut res = false;
+    each_program(words, &mut |name, rest| {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let are_flags = |rest: &[&str]| rest.iter().all(|it| bare(it).starts_with(['-', '+']));
+        res |= match (name, rest) {
+            ("env" | "printenv", None) | ("compgen", _) => true,
+            ("env", Some(rest)) => {
+                let wrapper = WRAPPERS.iter().find(|it| it.name == name);
+                wrapper.and_then(|it| it.command(rest)).is_some_and(<[_]>::is_empty)
+            }
+            ("printenv", Some(rest)) => are_flags(rest),
+            ("set", Some(rest)) => rest.is_empty(),
+            // With `-f` and `-F` they are functions.
+            ("export" | "declare" | "typeset" | "local" | "readonly", Some(rest)) => {
+                are_flags(rest) && !rest.iter().any(|it| it.contains(['f', 'F']))
+            }
+            _ => false,
+        };
+    });
+    res
+}
+
+/// Each program of a command with the words behind it, without redirections; no words where it may be a program only.
+fn each_program(words: &[&str], visit: &mut dyn FnMut(&str, Option<&[&str]>)) {
     let mut front = Front::default();
     let mut own = Vec::new();
     for word in words {
         match front.next(word) {
             Kind::Program => {
-                run(&std::mem::replace(&mut own, vec![*word]), commands);
+                run(&std::mem::replace(&mut own, vec![*word]), visit);
             }
             Kind::Argument => own.push(*word),
-            Kind::Coproc => drop(commands.insert((*word).to_owned())),
+            Kind::Coproc => visit(word, Some(&[])),
             _ => {}
         }
     }
-    run(&own, commands);
+    run(&own, visit);
 }
 
 /// The same of a part of a text that was not understood, in which a redirection and its target may be one word.
@@ -127,27 +161,28 @@ pub(super) fn programs_of_part(part: &str, commands: &mut BTreeSet<String>) {
 }
 
 /// A program with its arguments, and those that it runs.
-fn run(words: &[&str], commands: &mut BTreeSet<String>) {
+fn run(words: &[&str], visit: &mut dyn FnMut(&str, Option<&[&str]>)) {
     let mut words = words;
     while let [program, rest @ ..] = words {
         let bare = bare(program);
-        if SETTERS.contains(&bare.as_str()) {
-            return;
-        }
-        commands.extend(shown(&bare));
+        visit(&bare, Some(rest));
         let name = bare.rsplit('/').next().unwrap_or_default();
         if name == "find" {
             for (at, word) in rest.iter().enumerate() {
                 if ["-exec", "-execdir", "-ok", "-okdir"].contains(word) {
-                    commands.extend(rest.get(at + 1).and_then(|it| shown(&self::bare(it))));
+                    let end = rest[at + 1..].iter().position(|it| [";", "\\;", "+"].contains(it));
+                    let of_it = &rest[at + 1..end.map_or(rest.len(), |it| at + 1 + it)];
+                    if let [program, rest @ ..] = of_it {
+                        visit(&self::bare(program), Some(rest));
+                    }
                 }
             }
         }
         let Some(wrapper) = WRAPPERS.iter().find(|it| it.name == name) else { return };
         words = match wrapper.command(rest) {
-            Some([next, ..]) if next.contains(['$', '`']) => return any_of(rest, commands),
+            Some([next, ..]) if next.contains(['$', '`']) => return any_of(rest, visit),
             Some(next) => next,
-            None => return any_of(rest, commands),
+            None => return any_of(rest, visit),
         };
     }
 }
@@ -196,12 +231,12 @@ impl Wrapper {
 }
 
 /// Each word that could be a program; a text in quotes may be a command with words of its own.
-fn any_of(words: &[&str], commands: &mut BTreeSet<String>) {
+fn any_of(words: &[&str], visit: &mut dyn FnMut(&str, Option<&[&str]>)) {
     for word in words.iter().flat_map(|it| it.split_whitespace()) {
         let bare = bare(word);
         let is_one = bare.starts_with(|it: char| it.is_ascii_alphabetic() || "/._".contains(it));
         if is_one && bare.chars().all(is_plain) {
-            commands.insert(bare);
+            visit(&bare, None);
         }
     }
 }
@@ -285,6 +320,38 @@ mod tests {
             script.commands.iter().for_each(|it| programs(&it.words(), &mut found));
             let found: Vec<String> = found.into_iter().filter(|it| it != ":").collect();
             assert_eq!((found.join(" ").as_str(), script.is_whole), (names, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_way_to_list_the_environment_is_told() {
+        for (text, is_told) in [
+            ("{ env; }", true),
+            ("if env; then :; fi", true),
+            ("/usr/bin/env | sort", true),
+            ("command env", true),
+            ("sudo -E env -0", true),
+            ("sudo --unknown ada env A=1", true),
+            ("nice -n 5 timeout 5 'env'", true),
+            ("find . -exec env {} +", false),
+            ("find . -exec env \\;", true),
+            ("env >f 2>&1", true),
+            ("env -u A B=1", true),
+            ("env A=1 make; command env -i make", false),
+            ("printenv -0", true),
+            ("printenv HOME", false),
+            ("declare -px", true),
+            ("declare -xp >f", true),
+            ("builtin export", true),
+            ("readonly -p", true),
+            ("declare -f; declare -F; declare -x A=1; export A; set -e", false),
+            ("eval env", true),
+            ("set | grep A", true),
+            ("echo env; cat env", false),
+        ] {
+            let text = joined(text);
+            let is_found = script(&text).commands.iter().any(|it| lists_environment(&it.words()));
+            assert_eq!(is_found, is_told, "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    commands::{programs, programs_of_part},
+    commands::{lists_environment, programs, programs_of_part},
     environment::names_read,
     names::{lists_in_code, lists_in_jq},
     words::{self, Script, joined},
@@ -206,18 +206,13 @@ fn targets(text: &str) -> BTreeSet<String> {
     res
 }
 
-/// Whether a command prints variables: `env` without a program, and builtins that do so without words.
-fn lists_environment(words: &[&str]) -> bool {
-    let is_bare =
-        |rest: &[&str]| rest.iter().all(|it| it.starts_with(['-', '<', '>']) || it.contains('='));
-    match words {
-        ["env", rest @ ..] => is_bare(rest),
-        ["export" | "declare" | "typeset" | "set"] | ["export" | "declare" | "typeset", "-p"] => {
-            true
-        }
-        ["compgen", ..] => true,
-        _ => false,
+/// Whether a line of a text that was not understood may print the variables of the environment.
+fn is_listed_in_part(line: &str) -> bool {
+    fn words(text: &str) -> Vec<&str> {
+        text.split_whitespace().collect()
     }
+    let mut parts = line.split([';', '|', '&', '(', ')', '`']);
+    lists_in_jq(&words(line)) || parts.any(|it| lists_environment(&words(it)))
 }
 
 /// Programs that run the text that they are given.
@@ -345,14 +340,8 @@ fn dangers(text: &str, script: &Script<'_>) -> Vec<String> {
     tell(
         "lists the environment (env, printenv, declare -x)",
         script.commands.iter().any(|it| lists_environment(&it.words()) || lists_in_jq(&it.words()))
-            || !script.is_whole
-                && lines().any(|it| lists_in_jq(&it.split_whitespace().collect::<Vec<_>>()))
-            || lines().any(|it| {
-                has_word(it, "printenv")
-                    || it.contains("declare -x")
-                    || it.contains("/environ")
-                    || lists_in_code(it)
-            }),
+            || !script.is_whole && lines().any(is_listed_in_part)
+            || lines().any(|it| it.contains("/environ") || lists_in_code(it)),
     );
     res
 }
@@ -457,7 +446,12 @@ mod tests {
             ("ruby -e 'p ENV.fetch(\"A\"), ENV[\"B\"]'", false),
             ("awk 'BEGIN {for (k in ENVIRON) print k}'", true),
             ("awk 'BEGIN {print ENVIRON[\"A\"]}'", false),
+            ("php -r 'print_r($_ENV);'", true),
+            ("php -r 'print_r($_SERVER);'", true),
+            ("php -r 'echo $_ENV[\"A\"], $_SERVER[\"B\"];'", false),
             ("echo the environment, $ENVIRON_NAME", false),
+            ("echo 'it; env | sort", true),
+            ("printenv HOME", false),
         ] {
             let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
             let is_found = facts.dangers.iter().any(|it| it.contains("lists the environment"));

@@ -30,6 +30,7 @@ const OTHER_LANGUAGES: &[&str] = &[
     "ENV{",
     "ENV.fetch(",
     "$ENV.",
+    "$_SERVER[",
 ];
 
 /// How code of other languages has the whole environment, with what takes one variable of it where it follows.
@@ -39,6 +40,8 @@ const WHOLE: &[(&str, &[&str])] = &[
     ("process.env", &["[", "."]),
     ("env::vars", &[]),
     ("%ENV", &[]),
+    ("$_ENV", &["["]),
+    ("$_SERVER", &["["]),
     ("getenv()", &[]),
     (" ENV.", &["fetch("]),
     ("'ENV.", &["fetch("]),
