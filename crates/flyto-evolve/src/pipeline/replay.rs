@@ -62,7 +62,7 @@ impl ToolBuilder {
         definition: &ToolDefinition,
     ) -> Result<Option<Replay>, Refusal> {
         let replay = self.replayed(definition, None, REVIEW_CALLS).await?;
-        Ok((!replay.calls.is_empty()).then_some(replay))
+        Ok((!replay.is_empty()).then_some(replay))
     }
 
     /// Whether a rollback should be looked at, by the rule of [`rollback_advice`](crate::rollback_advice), with what the
@@ -95,7 +95,7 @@ impl ToolBuilder {
         let (name, host) = (definition.name.clone(), self.inner.host.clone());
         let guard = self.inner.guard.clone();
         let read = move |store: &crate::Store| {
-            let calls = store.calls(&name, n_calls)?;
+            let (calls, n_unreadable) = store.calls_read(&name, n_calls)?;
             let mut versions: BTreeMap<u64, Option<ToolDefinition>> = BTreeMap::new();
             for it in &calls {
                 if let Entry::Vacant(entry) = versions.entry(it.version) {
@@ -106,9 +106,9 @@ impl ToolBuilder {
                     });
                 }
             }
-            Ok((calls, versions, guard.get(store, &host.env)?))
+            Ok((calls, n_unreadable, versions, guard.get(store, &host.env)?))
         };
-        let (calls, versions, guard) = self.blocking(read).await?;
+        let (calls, n_unreadable, versions, guard) = self.blocking(read).await?;
         let over = Instant::now() + MAX_TIME;
         let mut res = Vec::new();
         for call in calls {
@@ -129,7 +129,7 @@ impl ToolBuilder {
         }
         let (tool, sha256) = (definition.name.clone(), definition.hash());
         let beyond = reads_outside(definition, &Delivered::default());
-        Ok(Replay { tool, version, sha256, beyond, calls: res })
+        Ok(Replay { tool, version, sha256, beyond, n_unreadable, calls: res })
     }
 
     /// One call; the error says what could not be reproduced.

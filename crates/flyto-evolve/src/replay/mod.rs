@@ -60,8 +60,17 @@ pub struct Replay {
     /// composite, and for a text of builtins and filters of its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<String>,
+    /// How many recorded calls were left out, since their files cannot be read: they are torn, say. Newer ones only, where more
+    /// were recorded than were asked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_unreadable: usize,
     /// One entry for each recorded call, the oldest first; at most [`MAX_RECORDED_CALLS`](crate::MAX_RECORDED_CALLS).
     pub calls: Vec<ReplayedCall>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// One recorded call, and what the other version made of it.
@@ -131,6 +140,12 @@ pub struct ReplayCounts {
 }
 
 impl Replay {
+    /// Whether it says nothing, since no call was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.n_unreadable == 0
+    }
+
     /// How many calls came out which way.
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {

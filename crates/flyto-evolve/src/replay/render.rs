@@ -1,8 +1,8 @@
 //! A replay as text for a terminal.
 //!
 //! One line with the counts; a line for each call, with its time, the version that was recorded and the first 200 bytes of its
-//! input; behind one that is different the places where it is, indented by two. The last lines say under which terms calls are
-//! equal, and that only what is delivered is compared. Texts of the tool are on one line, with hidden characters made visible.
+//! input; behind one that is different the places where it is, indented by two. The last lines say how many records cannot be
+//! read, under which terms calls are equal, and that only what is delivered is compared. Texts of the tool are on one line, with hidden characters made visible.
 
 use std::fmt;
 
@@ -40,6 +40,10 @@ impl fmt::Display for Replay {
                     differences.iter().try_for_each(|it| write!(f, "{it}"))?;
                 }
             }
+        }
+        if self.n_unreadable > 0 {
+            let (n, dir) = (self.n_unreadable, one_line(&self.tool));
+            writeln!(f, "{n} more were left out: their files in calls/{dir} cannot be read")?;
         }
         if let Some(beyond) = &self.beyond
             && self.counts().n_equal > 0

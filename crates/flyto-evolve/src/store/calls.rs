@@ -164,8 +164,18 @@ impl Store {
     ///
     /// [`StoreError::Io`] where the directory cannot be read, and [`StoreError::InvalidName`].
     pub fn calls(&self, name: &str, n_calls: usize) -> Result<Vec<RecordedCall>, StoreError> {
+        Ok(self.calls_read(name, n_calls)?.0)
+    }
+
+    /// The same, and how many files were left out.
+    pub(crate) fn calls_read(
+        &self,
+        name: &str,
+        n_calls: usize,
+    ) -> Result<(Vec<RecordedCall>, usize), StoreError> {
         let dir = calls_of(name)?;
         let mut res = Vec::new();
+        let mut n_unreadable = 0;
         for file in self.told("list", &dir, self.files().names(&dir))?.iter().rev() {
             if res.len() >= n_calls.min(MAX_RECORDED_CALLS) {
                 break;
@@ -174,16 +184,17 @@ impl Store {
                 continue;
             };
             let read = self.files().read(&format!("{dir}/{file}"), MAX_RECORDED_BYTES as u64);
-            let Ok(Some(bytes)) = read else { continue };
-            if let Ok(call) = serde_json::from_slice::<RecordedCall>(&bytes)
-                && call.id == id
-                && call.tool == name
-            {
-                res.push(call);
+            if matches!(read, Ok(None)) {
+                continue; // Another process removed it as one of the oldest.
+            }
+            let call = read.ok().flatten().and_then(|it| serde_json::from_slice(&it).ok());
+            match call.filter(|it: &RecordedCall| it.id == id && it.tool == name) {
+                Some(call) => res.push(call),
+                None => n_unreadable += 1,
             }
         }
         res.reverse();
-        Ok(res)
+        Ok((res, n_unreadable))
     }
 
     /// Removes all recorded calls of a tool. Gives how many there were.
@@ -320,5 +331,6 @@ mod tests {
         std::fs::write(temp.path().join("calls/t/4.json"), b"{\"id\": \"4\",").unwrap();
         let inputs = store.calls("t", 10).unwrap().into_iter().map(|it| it.input);
         assert_eq!(inputs.collect::<Vec<_>>(), [json!(2), json!(3)]);
+        assert_eq!(store.calls_read("t", 10).unwrap().1, 1);
     }
 }

@@ -54,6 +54,19 @@ async fn a_proposal_carries_what_it_would_have_delivered() {
     let replay = bench.builder.replay("count", 2, 1).await.unwrap();
     assert_eq!((replay.calls.len(), replay.counts().n_different), (1, 1));
     assert!(bench.builder.replay("count", 9, 1).await.is_err());
+    // Torn records are told, also where there are no others.
+    let calls = bench.store().dir().join("calls/count");
+    for it in std::fs::read_dir(calls).unwrap() {
+        std::fs::write(it.unwrap().path(), "{").unwrap();
+    }
+    let torn = bench.builder.replay("count", 2, 100).await.unwrap();
+    check(
+        &torn.to_string(),
+        expect![[r#"
+            version 2 over 0 recorded calls: 0 equal, 0 different, 0 not reproduced
+            3 more were left out: their files in calls/count cannot be read"#]],
+    );
+    assert!(!torn.is_empty());
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, session: &Session) -> Result<Exit, Stop> {
     } else {
         screen.answer(tame(&replay.to_string()))?;
     }
-    if replay.calls.is_empty() {
+    if replay.is_empty() {
         screen.note(format_args!(
             "no call of {} is recorded; `\"evolve\": {{\"record_calls\": true}}` in your configuration records calls",
             one_line(name)
@@ -62,7 +62,7 @@ impl Compared {
                 Err(_) => return Self::default(),
             },
         };
-        if replay.calls.is_empty() {
+        if replay.is_empty() {
             return Self::default();
         }
         Self { replay: Some(replay), text: tame(&text) }
