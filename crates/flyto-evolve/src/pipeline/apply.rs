@@ -30,6 +30,26 @@ const MAX_EDITS: u32 = 8;
 /// How often a person denies a text before the person is not asked again about it.
 const MAX_DENIALS: u32 = 2;
 
+/// Who answers a proposal.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    approver: Option<&'a Arc<dyn Approver>>,
+    /// The call that makes the proposal.
+    call: Option<&'a CallContext>,
+    /// Whether the approver is the one of that call, which asks a person by its channel.
+    is_within: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn by(approver: Option<&'a Arc<dyn Approver>>) -> Self {
+        Self { approver, call: None, is_within: false }
+    }
+
+    fn within(approver: &'a Arc<dyn Approver>, call: &'a CallContext) -> Self {
+        Self { approver: Some(approver), call: Some(call), is_within: true }
+    }
+}
+
 impl ToolBuilder {
     /// Makes a tool of a proposal, or says why not. A tool that is made can be called when this returns.
     ///
@@ -37,12 +57,13 @@ impl ToolBuilder {
     ///
     /// [`Refusal`] says at which step, and what to do instead. Nothing of the proposal is left behind then.
     pub async fn apply(&self, proposal: Proposal) -> Result<Applied, Refusal> {
-        self.apply_by(self.inner.approver.as_ref(), None, proposal).await
+        self.apply_by(Asked::by(self.inner.approver.as_ref()), proposal).await
     }
 
     /// Does the same for a proposal that a call makes. A person is asked by the channel of that call where the approver has
     /// [one for it](Approver::within), and a [time limit](CallContext::with_time_limit) of the call stands still meanwhile. A
-    /// deadline of the caller does not, and its cancellation ends the wait: then nothing is made and nothing waits.
+    /// deadline of the caller does not, and its cancellation ends the wait. While that person is asked the text waits in the
+    /// store, so that it can still be answered where the client or this process ends before an answer comes.
     ///
     /// # Errors
     ///
@@ -53,27 +74,30 @@ impl ToolBuilder {
         proposal: Proposal,
     ) -> Result<Applied, Refusal> {
         let approver = self.inner.approver.as_ref();
-        let own = approver.and_then(|it| it.within(call));
-        self.apply_by(own.as_ref().or(approver), Some(call), proposal).await
+        match approver.and_then(|it| it.within(call)) {
+            Some(own) => self.apply_by(Asked::within(&own, call), proposal).await,
+            None => {
+                self.apply_by(Asked { call: Some(call), ..Asked::by(approver) }, proposal).await
+            }
+        }
     }
 
-    /// Makes a tool of a proposal that this approver answers. `call` is the one that makes it.
-    async fn apply_by(
-        &self,
-        approver: Option<&Arc<dyn Approver>>,
-        call: Option<&CallContext>,
-        proposal: Proposal,
-    ) -> Result<Applied, Refusal> {
+    /// Makes a tool of a proposal.
+    async fn apply_by(&self, asked: Asked<'_>, mut proposal: Proposal) -> Result<Applied, Refusal> {
         self.learn_answers().await;
-        let place = self.count_proposal(&proposal)?;
-        let waited = proposal.waits_as.clone().filter(|_| place.is_of_waiting);
+        let mut place = self.count_proposal(&proposal)?;
         let (text, by) = (proposal.text.clone(), proposal.by.clone());
-        let res = self.decide(approver, call, proposal).await;
+        let res = self.decide(asked, &mut proposal, &mut place).await;
+        let waited = proposal.waits_as.take().filter(|_| place.is_of_waiting);
         match &res {
             Ok(Applied::Saved(it)) => self.session().made(waited, Some(it.hash())),
             Ok(Applied::Once { .. }) => self.session().made(waited, None),
             Ok(Applied::Staged { .. }) => {} // It has its place since it waits.
             Err(refusal) => {
+                if let Some(id) = place.kept.take() {
+                    self.session().waits.remove(&id);
+                    drop(self.blocking(move |store| store.unstage(&id)).await);
+                }
                 // Not the text, which may hold a secret. A plain hash would let a reader of the log try out short ones.
                 let stage = refusal.stage();
                 let tool = Some(name_in(&text)).filter(|it| !it.is_empty());
@@ -127,6 +151,33 @@ impl ToolBuilder {
         Ok(review)
     }
 
+    /// Has a text wait from now on, before a person is asked who may be gone before an answer comes. One that cannot wait, as it
+    /// may hold a secret, is asked about all the same.
+    async fn keep_while_asked(
+        &self,
+        proposal: &mut Proposal,
+        checked: &Checked,
+        place: &mut Place<'_>,
+    ) {
+        if matches!(proposal.source, ProposalSource::File | ProposalSource::Again) {
+            return; // It waits where it is.
+        }
+        let own = checked.definition.hash().with_tools(&checked.tools);
+        let own = own.proposal_id(&checked.definition.name);
+        let waited = {
+            let id = own.clone();
+            self.blocking(move |store| store.check_waits(&id)).await.is_ok()
+        };
+        match self.stage(proposal, checked).await {
+            Ok(Applied::Staged { id }) if id == own => {
+                place.keep(&id, waited);
+                proposal.waits_as = Some(id);
+            }
+            // Another text waits in its place, or it cannot be written.
+            _ => {}
+        }
+    }
+
     /// Counts one more proposal of the session, or refuses it. Proposals that are refused count as
     /// well, so that an agent in a loop comes to an end. One that waits was counted.
     fn count_proposal(&self, proposal: &Proposal) -> Result<Place<'_>, Refusal> {
@@ -150,25 +201,26 @@ impl ToolBuilder {
     /// the checks, so no text is saved that did not go through them.
     async fn decide(
         &self,
-        approver: Option<&Arc<dyn Approver>>,
-        call: Option<&CallContext>,
-        mut proposal: Proposal,
+        asked: Asked<'_>,
+        proposal: &mut Proposal,
+        place: &mut Place<'_>,
     ) -> Result<Applied, Refusal> {
+        let Asked { approver, call, is_within } = asked;
         // The text before an edit, which is asked about again where the edit is refused.
         let (mut before, mut is_edited) = (None, false);
         for n_edits in 0..=MAX_EDITS {
-            let checked = match (self.check(&proposal).await, before.take()) {
+            let checked = match (self.check(proposal).await, before.take()) {
                 (Err(why), Some((former, was_edited))) => {
                     if let Some(approver) = approver {
                         approver.refused_edit(&proposal.text, &why.to_string());
                     }
-                    (proposal, is_edited) = (former, was_edited);
-                    self.check(&proposal).await?
+                    (*proposal, is_edited) = (former, was_edited);
+                    self.check(proposal).await?
                 }
                 (checked, _) => checked?,
             };
             if n_edits == 0 && proposal.waits_as.is_none() {
-                self.record_proposed(&proposal, &checked).await;
+                self.record_proposed(proposal, &checked).await;
             }
             let hash = checked.definition.hash();
             if self.session().denied.get(&hash).is_some_and(|it| *it >= MAX_DENIALS) {
@@ -179,16 +231,19 @@ impl ToolBuilder {
             let Some(approver) = approver else {
                 return Err(Refusal::NotApproved { why: "there is no approver".to_owned() });
             };
-            let review = Self::review(&proposal, &checked, is_edited);
+            let review = Self::review(proposal, &checked, is_edited);
             let name = &checked.definition.name;
             let told = told_hash(&checked.definition, &checked.secrets);
+            if is_within && n_edits == 0 && proposal.waits_as.is_none() {
+                self.keep_while_asked(proposal, &checked, place).await;
+            }
             let decision = {
                 let _asking = call.map(CallContext::asking);
                 ask(&**approver, &review).await
             };
             let decision = decision.map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
             if decision.was_shown {
-                self.record_shown(&proposal, &checked).await;
+                self.record_shown(proposal, &checked).await;
             }
             let by = self.redacted_text(&decision.by);
             match decision.answer {
@@ -202,8 +257,8 @@ impl ToolBuilder {
                         let name = definition.name.clone();
                         self.blocking(move |store| store.last(&name)).await?
                     };
-                    base(&proposal, &definition, last.as_ref())?;
-                    self.settle(&proposal).await?;
+                    base(proposal, &definition, last.as_ref())?;
+                    self.settle(proposal).await?;
                     definition.version = review.to;
                     self.record("once", json!({"tool": definition.name, "sha256": hash, "by": by}))
                         .await;
@@ -213,8 +268,8 @@ impl ToolBuilder {
                 }
                 Answer::Save => {
                     let approval = Approval::now(by, hash).with_tools(checked.tools.clone());
-                    let saved = self.save(&proposal, checked, &review, approval).await?;
-                    if let Some(id) = self.twin(&proposal, &review).await {
+                    let saved = self.save(proposal, checked, &review, approval).await?;
+                    if let Some(id) = self.twin(proposal, &review).await {
                         drop(self.blocking(move |store| store.unstage(&id)).await);
                     }
                     return Ok(saved);
@@ -228,9 +283,13 @@ impl ToolBuilder {
                 Answer::Deny { reason } => {
                     // What is denied waits no longer, also where it was proposed again meanwhile.
                     if proposal.waits_as.is_none() {
-                        proposal.waits_as = self.twin(&proposal, &review).await;
+                        proposal.waits_as = self.twin(proposal, &review).await;
                     }
-                    self.settle(&proposal).await?;
+                    if is_within && let Some(id) = &proposal.waits_as {
+                        // This answer goes to the session by itself, and not as an event of the log.
+                        self.session().waits.remove(id);
+                    }
+                    self.settle(proposal).await?;
                     let kept = self.redacted_text(&reason);
                     let mut body = json!({"tool": name, "sha256": told, "by": by, "reason": &kept});
                     if let Some(id) = &proposal.waits_as {
@@ -238,7 +297,7 @@ impl ToolBuilder {
                     }
                     self.record("denied", body).await;
                     // The session learns of an answer to what waits from the log.
-                    if !self.session().has_place(&proposal) {
+                    if !self.session().has_place(proposal) {
                         *self.session().denied.entry(hash).or_default() += 1;
                     }
                     // An agent reads it, and the log keeps it.
@@ -248,7 +307,7 @@ impl ToolBuilder {
                     if let Some(id) = proposal.waits_as.clone() {
                         self.blocking(move |store| store.check_waits(&id)).await?;
                     }
-                    return self.stage(&proposal, checked).await;
+                    return self.stage(proposal, &checked).await;
                 }
             }
         }
@@ -352,17 +411,17 @@ impl ToolBuilder {
     }
 
     /// Keeps a proposal for a person. One whose text waits already, under any name, is answered with what waits.
-    async fn stage(&self, proposal: &Proposal, checked: Checked) -> Result<Applied, Refusal> {
+    async fn stage(&self, proposal: &Proposal, checked: &Checked) -> Result<Applied, Refusal> {
         // No person has seen what may be a secret, so it does not reach the disk.
         if checked.secrets.iter().any(|it| it.found.tier >= Tier::Ask) {
-            return Err(Refusal::Secret { findings: checked.secrets });
+            return Err(Refusal::Secret { findings: checked.secrets.clone() });
         }
-        let definition = checked.definition;
+        let definition = &checked.definition;
         let sha256 = definition.hash();
         // A file waits where it is, and so does a version.
         let is_saved = matches!(proposal.source, ProposalSource::File | ProposalSource::Again);
         let waiting = self.blocking(|store| store.pending()).await?;
-        if let Some(twin) = duplicate::waiting_twin(&definition, &waiting).filter(|_| !is_saved) {
+        if let Some(twin) = duplicate::waiting_twin(definition, &waiting).filter(|_| !is_saved) {
             self.record("waits_already", json!({"id": twin, "sha256": sha256})).await;
             return Ok(Applied::Staged { id: twin });
         }
@@ -381,7 +440,7 @@ impl ToolBuilder {
             distinct_because: proposal.distinct_because.clone(),
             imported_from,
             is_of_person: proposal.source == ProposalSource::Person,
-            tools: checked.tools,
+            tools: checked.tools.clone(),
         };
         if !is_saved {
             let since = flyto_audit::Timestamp::now();

@@ -86,16 +86,27 @@ pub(super) struct Place<'a> {
     builder: &'a ToolBuilder,
     /// Whether it is one that the proposal has already, since it waits.
     pub(super) is_of_waiting: bool,
+    /// The id of a proposal that waits only while its call asks about it.
+    pub(super) kept: Option<String>,
 }
 
 impl<'a> Place<'a> {
     pub(super) fn of_waiting(builder: &'a ToolBuilder) -> Self {
-        Self { builder, is_of_waiting: true }
+        Self { builder, is_of_waiting: true, kept: None }
     }
 
     pub(super) fn new(builder: &'a ToolBuilder, session: &mut Session) -> Self {
         session.n_deciding += 1;
-        Self { builder, is_of_waiting: false }
+        Self { builder, is_of_waiting: false, kept: None }
+    }
+
+    /// The proposal waits as this one from now on, or waited as it before.
+    pub(super) fn keep(&mut self, id: &str, waited: bool) {
+        if !self.is_of_waiting {
+            self.builder.session().n_deciding -= 1;
+        }
+        self.is_of_waiting = true;
+        self.kept = Some(id.to_owned()).filter(|_| !waited);
     }
 }
 

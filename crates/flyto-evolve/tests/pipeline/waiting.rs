@@ -1,9 +1,13 @@
 //! Proposals that wait for a person.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use flyto_evolve::{
     Answer, Approver, ApproverError, Decision, MAX_PENDING_OF_TOOL, RecoveredKind, Review, Stage,
     StoreError,
 };
+
+use tokio::sync::Notify;
 
 use super::*;
 
@@ -113,6 +117,81 @@ async fn an_answer_to_a_text_that_waits_as_well_is_one_to_both() {
     assert_eq!(bench.approver.n_seen(), n_seen);
     bench.approver.clear();
     assert!(matches!(bench.builder.apply(proposed("uptime")).await.unwrap(), Applied::Saved(_)));
+}
+
+/// An approver who asks by the channel of a call.
+#[derive(Debug)]
+struct OfCalls(Arc<Channel>);
+
+/// A channel whose person says nothing, or answers as scripted.
+#[derive(Debug, Default)]
+struct Channel {
+    is_silent: AtomicBool,
+    asked: Notify,
+    answers: Scripted,
+}
+
+#[async_trait::async_trait]
+impl Approver for OfCalls {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        Err(ApproverError::new("a proposal outside of a call"))
+    }
+
+    fn within(&self, _: &CallContext) -> Option<Arc<dyn Approver>> {
+        Some(Arc::clone(&self.0) as _)
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for Channel {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        self.asked.notify_one();
+        if self.is_silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        self.answers.review(review).await
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_asks_about_waits_when_its_client_goes() {
+    let channel = Arc::new(Channel::default());
+    let approver = Arc::new(OfCalls(Arc::clone(&channel)));
+    let bench =
+        Bench::made(ExecEnv::new(Local::new()), |it| it.approver(approver).max_per_session(2));
+    let propose = || Proposal::of(&def("say", "echo one\n"), "session-1");
+    let apply = async || bench.builder.apply_within(&CallContext::new(), propose()).await;
+    let waiting = || bench.store().pending().unwrap();
+    channel.is_silent.store(true, Ordering::Relaxed);
+    tokio::select! {
+        it = apply() => panic!("it is answered: {it:?}"),
+        () = channel.asked.notified() => {}
+    }
+    assert_eq!(waiting().len(), 1);
+    // Asked again, the person denies it: that is one denial, which the agent reads in the answer alone.
+    channel.is_silent.store(false, Ordering::Relaxed);
+    channel.answers.answers(Answer::Deny { reason: "no".into() });
+    assert!(matches!(apply().await, Err(Refusal::Denied { .. })));
+    assert!(waiting().is_empty());
+    channel.answers.answers(Answer::Deny { reason: "no".into() });
+    assert!(matches!(apply().await, Err(Refusal::Denied { reason }) if reason == "no"));
+    assert_eq!(channel.answers.n_seen(), 2);
+    assert!(apply().await.unwrap_err().to_string().contains("not asked again"));
+    assert_eq!(channel.answers.n_seen(), 2);
+
+    // One that the person lets run once, and one that is saved, have one place each.
+    channel.answers.answers(Answer::Once);
+    let once = Proposal::of(&def("once", "echo once\n"), "session-1");
+    let once = bench.builder.apply_within(&CallContext::new(), once).await;
+    assert!(matches!(once, Ok(Applied::Once { .. })), "{once:?}");
+    channel.answers.clear();
+    let saved = Proposal::of(&def("saved", "echo saved\n"), "session-1");
+    let saved = bench.builder.apply_within(&CallContext::new(), saved).await;
+    assert!(matches!(saved, Ok(Applied::Saved(_))), "{saved:?}");
+    assert!(waiting().is_empty());
+    let third = Proposal::of(&def("third", "echo third\n"), "session-1");
+    let refused = bench.builder.apply_within(&CallContext::new(), third).await.unwrap_err();
+    assert!(matches!(refused, Refusal::SessionLimit { limit: 2, n_waiting: 0 }), "{refused}");
 }
 
 /// An approver who lets a text run once, when another process has saved a version.

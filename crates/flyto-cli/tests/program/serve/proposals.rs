@@ -59,6 +59,17 @@ impl Asked {
         Self { client, is_modern }
     }
 
+    /// Proposes, and gives what comes back: the question.
+    fn ask(&mut self) -> Value {
+        if self.is_modern {
+            let mut asked = self.client.result("tools/call", proposal());
+            asked["inputRequests"]["approval"]["params"].take()
+        } else {
+            self.client.request("tools/call", proposal());
+            self.client.receive()["params"].take()
+        }
+    }
+
     /// Proposes, answers the question about the text, and gives the question and the result of the call.
     fn propose(&mut self, answer: &Value) -> (Value, Value) {
         if self.is_modern {
@@ -175,6 +186,34 @@ fn any_other_answer_has_the_text_wait() {
         assert_eq!(waiting(&place).len(), 1, "{answer}");
         assert_eq!(client.greet()["error"]["code"], -32602, "{answer}");
     }
+}
+
+#[test]
+fn a_text_waits_where_the_client_goes_without_an_answer() {
+    for is_modern in [false, true] {
+        for is_killed in [false, true] {
+            let place = place(&json!({}));
+            let mut client = Asked::new(&place, is_modern);
+            let question = client.ask();
+            assert!(question["message"].as_str().unwrap().contains("greet"), "{question}");
+            match is_killed {
+                // The server is killed.
+                true => drop(client),
+                false => drop(client.client.close()),
+            }
+            assert_eq!(waiting(&place).len(), 1, "{is_modern} {is_killed}");
+            // The next answer is one to it.
+            let (_, result) = Asked::new(&place, is_modern).propose(&answer(SAVE));
+            assert!(text(&result).contains("is saved as version 1"), "{result}");
+            assert_eq!(waiting(&place), [json!(null); 0]);
+        }
+    }
+    let place = place(&json!({}));
+    let server = Server::start(&place, &[]);
+    let asked = server.modern("tools/call", proposal()).event()["result"].take();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(server.terminate(), Some(143));
+    assert_eq!(waiting(&place).len(), 1);
 }
 
 #[test]
