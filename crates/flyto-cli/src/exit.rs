@@ -187,6 +187,7 @@ impl Exit {
                 StoreError::Conflict { .. }
                 | StoreError::Decided { .. }
                 | StoreError::Waiting { .. }
+                | StoreError::Full { .. }
                 | StoreError::EditedByHand { .. } => Self::NotAllowed,
                 // The definition is not at fault.
                 StoreError::Damaged { path, .. } if is_of_no_tool(path) => Self::NotTried,

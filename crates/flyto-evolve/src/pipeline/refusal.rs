@@ -208,7 +208,11 @@ impl Refusal {
             Self::Secret { .. } | Self::Unscanned { .. } => Stage::Secrets,
             Self::ExampleFailed { .. } => Stage::Examples,
             Self::Denied { .. } | Self::NotApproved { .. } => Stage::Approval,
-            Self::Store(err) if matches!(**err, StoreError::Waiting { .. }) => Stage::Limits,
+            Self::Store(err)
+                if matches!(**err, StoreError::Waiting { .. } | StoreError::Full { .. }) =>
+            {
+                Stage::Limits
+            }
             Self::Store(_) | Self::Registry(_) => Stage::Save,
         }
     }

@@ -129,6 +129,7 @@ impl Store {
     ///
     /// [`StoreError::Conflict`] where the tool is not at `base` any more, with the version that it has;
     /// [`StoreError::Cycle`]; [`StoreError::Decided`] where what it decides waits no longer; [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
+    /// [`StoreError::Full`] where it is a new tool beside [`MAX_TOOLS`](crate::MAX_TOOLS) others;
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Events`] and [`StoreError::Io`]. Nothing is
     /// saved then.
     pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
@@ -182,6 +183,9 @@ impl Store {
         }
         if new.status == Status::Active {
             self.check_cycle(&new.definition)?;
+        }
+        if numbers.is_empty() {
+            self.check_place(&name)?;
         }
         let decides = new.decides.clone();
         let highest = numbers.last().copied().max(newest);

@@ -97,6 +97,14 @@ pub enum StoreError {
         /// How many wait.
         limit: usize,
     },
+    /// There are as many tools as the store may hold, archived ones among them.
+    #[error("{} holds {limit} tools, archived ones among them, and that is the most: move directories of archived ones away", path.display())]
+    Full {
+        /// The directory with a directory for each tool.
+        path: PathBuf,
+        /// How many there may be.
+        limit: usize,
+    },
     /// There is no such tool, or no such version of it.
     #[error("there is no {}", missing_text(name, *version))]
     NotFound {

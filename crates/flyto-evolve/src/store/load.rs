@@ -335,8 +335,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`] where a directory of all tools cannot be read, and [`StoreError::Damaged`] where it holds more than
-    /// [`MAX_TOOLS`](crate::MAX_TOOLS) tools. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
+    /// [`StoreError::Io`] where a directory of all tools cannot be read, and [`StoreError::Damaged`] where more than
+    /// [`MAX_TOOLS`](crate::MAX_TOOLS) tools have a history. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
     pub fn load(&self) -> Result<Loaded, StoreError> {
         let mut res = Loaded::default();
         for name in self.names()? {
@@ -357,6 +357,7 @@ impl Store {
     /// Adds what belongs to no tool.
     fn add_others(&self, res: &mut Loaded) -> Result<(), StoreError> {
         res.damaged.extend(self.misnamed()?);
+        res.damaged.extend(self.further()?);
         res.damaged.extend(self.damaged_counts());
         match self.set_aside_files() {
             Ok(files) => res.set_aside = files,

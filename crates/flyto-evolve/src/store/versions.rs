@@ -7,19 +7,56 @@ use super::{
 use crate::definition::file_name_fault;
 
 impl Store {
-    /// The names of all tools, in order.
+    /// The names of all tools, in order. A file that a person put beside more tools than are read is left out, and told by
+    /// [`further`](Self::further).
     pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
-        let mut res = self.told("list", HISTORY, self.files().names(HISTORY))?;
-        let views = self.told("list", TOOLS, self.files().names(TOOLS))?;
-        res.extend(views.iter().filter_map(|it| it.strip_suffix(".json")).map(str::to_owned));
-        res.retain(|it| file_name_fault(it).is_none());
+        let (mut res, further) = self.own_and_further_names()?;
+        let n_more = MAX_TOOLS - res.len();
+        res.extend(further.into_iter().take(n_more));
         res.sort_unstable();
-        res.dedup();
-        if res.len() > MAX_TOOLS {
-            let why = format!("it holds {} tools, and at most {MAX_TOOLS} are read", res.len());
+        Ok(res)
+    }
+
+    /// What is told of files that are left out since there are too many.
+    pub(super) fn further(&self) -> Result<Option<Damaged>, StoreError> {
+        let (own, further) = self.own_and_further_names()?;
+        let n_out = (own.len() + further.len()).saturating_sub(MAX_TOOLS);
+        let why = || {
+            format!(
+                "at most {MAX_TOOLS} tools are read, archived ones among them, so {n_out} files of tools without a history are \
+                 left out; move away those that are none"
+            )
+        };
+        Ok((n_out > 0).then(|| Damaged { path: self.path(TOOLS), why: why() }))
+    }
+
+    /// The names of the tools that have a history, and of those that have a file only, each in order.
+    fn own_and_further_names(&self) -> Result<(Vec<String>, Vec<String>), StoreError> {
+        let of_files = |names: Vec<String>| {
+            let mut res: Vec<String> =
+                names.into_iter().filter(|it| file_name_fault(it).is_none()).collect();
+            res.sort_unstable();
+            res
+        };
+        let own = of_files(self.told("list", HISTORY, self.files().names(HISTORY))?);
+        if own.len() > MAX_TOOLS {
+            let why = format!("it holds {} tools, and at most {MAX_TOOLS} are read", own.len());
             return Err(StoreError::Damaged { path: self.path(HISTORY), why });
         }
-        Ok(res)
+        let views = self.told("list", TOOLS, self.files().names(TOOLS))?;
+        let views = views.iter().filter_map(|it| it.strip_suffix(".json")).map(str::to_owned);
+        let mut further = of_files(views.collect());
+        further.retain(|it| own.binary_search(it).is_err());
+        Ok((own, further))
+    }
+
+    /// Whether a tool of this name has a place in the store, or gets one.
+    pub(super) fn check_place(&self, name: &str) -> Result<(), StoreError> {
+        let names = self.names()?;
+        let has_place = names.len() < MAX_TOOLS || names.iter().any(|it| it == name);
+        has_place
+            .then_some(())
+            .ok_or_else(|| StoreError::Full { path: self.path(HISTORY), limit: MAX_TOOLS })
     }
 
     /// The files and directories whose names no tool can have. A name that begins with a dot is none that a person gave.

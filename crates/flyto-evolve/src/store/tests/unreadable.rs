@@ -254,3 +254,20 @@ fn many_files_that_are_no_proposals_are_set_aside_over_time() {
         assert_eq!(left, told.into_iter().map(Some).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn more_tools_than_are_read_take_none_away() {
+    let (_temp, store) = store();
+    store.commit(new("zz", "echo 1\n", None)).unwrap();
+    for n in 0..crate::MAX_TOOLS + 2 {
+        fs::write(store.path(&format!("tools/a{n:04}.json")), "{").unwrap();
+    }
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.active.len(), 1);
+    let told = loaded.damaged.iter().find(|it| it.path.ends_with("tools")).unwrap();
+    assert!(told.why.contains("so 3 files of tools without a history are left out"), "{told:?}");
+    // A further tool is refused, and one that is there goes on.
+    let refused = store.commit(new("further", "echo 1\n", None)).unwrap_err();
+    assert!(matches!(refused, StoreError::Full { limit: 1000, .. }), "{refused}");
+    store.commit(new("zz", "echo 2\n", Some(1))).unwrap();
+}
