@@ -60,8 +60,9 @@ fn read(stdin: impl Read, max_bytes: u64) -> Result<String, Stop> {
 
 fn of_json(name: &str, text: String) -> Result<Input, Stop> {
     if text.trim_ascii().is_empty() {
+        let option = if name == "--call" { name } else { "--json" };
         return Err(Stop::usage(format!("the input of {name} is empty"))
-            .with_help("write {} for an input without values, or leave --json out"));
+            .with_help(format!("write {{}} for an input without values, or leave {option} out")));
     }
     // The text is needed again only to show what is wrong with it.
     Input::parse(&*text).map_err(|err| bad_json(name, text, &err))

@@ -25,7 +25,8 @@ use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::{CallReport, Checkpoint, StageTime, names};
 use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared, Refusal};
 use flyto_tools::{
-    CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
+    CallContext, CancellationToken, Failure, Input, Preview, ProblemKind, Progress, ToolResult,
+    Violation,
 };
 use rustix::io::Errno;
 use serde::Serialize;
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
 pub(crate) fn call_proposed(
     json: &OsStr,
     session: &Session,
-    apply: impl FnOnce(&Loaded) -> Result<String, Stop>,
+    apply: impl FnOnce(&Loaded, &Input) -> Result<String, Stop>,
 ) -> Result<Exit, Stop> {
     // A mistake in it shows before a person is asked.
     let input = input::of_option("--call", json, io::stdin().lock())?;
@@ -109,7 +110,7 @@ pub(crate) fn call_proposed(
     };
     let session = session.with_evolve_store()?;
     let loaded = load(&status, approver, None, false, &session)?;
-    let name = apply(&loaded)?;
+    let name = apply(&loaded, &input)?;
     status.begin(&name);
     let entry = loaded.find_to_call(&name, Some(&input))?;
     let call = loaded.host.prepare_entry(entry, input);

@@ -153,17 +153,19 @@ fn a_proposed_tool_is_called_in_the_same_process() {
 }
 
 #[test]
-fn an_input_that_does_not_fit_is_told_as_that_of_a_call() {
+fn an_input_that_does_not_fit_is_told_before_the_question() {
     let place = Place::new();
     place.write("t.json", &definition("t", "echo hello\n"));
     // Before a person is asked.
     let ran = place.evolving(&[PROPOSE, &["--call", "{"]].concat()).run();
     assert_eq!((ran.code, ran.stdout().as_str()), (Some(2), ""), "{}", ran.shown());
     assert!(ran.stderr().contains("--call is not usable JSON"), "{}", ran.shown());
+    let ran = place.evolving(&[PROPOSE, &["--call", ""]].concat()).run();
+    assert!(ran.stderr().contains("or leave --call out"), "{}", ran.shown());
+    let ran = place.evolving(&[PROPOSE, &["--call", "{}"]].concat()).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(3), ""), "{}", ran.shown());
+    assert!(ran.stderr().contains("invalid input: /text: expected a string"), "{}", ran.shown());
     assert!(place.told(&["list"])["pending"].as_array().unwrap().is_empty());
-    let (code, seen) = answered(&place, &[PROPOSE, &["--call", "{}"]].concat(), "s\n");
-    assert_eq!(code, Some(3), "{seen}");
-    assert!(seen.contains("\ninvalid input: /text: expected a string"), "{seen}");
     let ran = place.evolving(&["evolve", "propose", "-", "--call", "-"]).run();
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
 }

@@ -4,10 +4,12 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use flyto_diagnostics::Source;
 use flyto_evolve::{
     Applied, Approver, Damaged, Proposal, ProposalSource, Refusal, Review, Settled, Store,
-    Unapproved, Version,
+    Unapproved, Version, parse_proposal,
 };
+use flyto_tools::{Input, compile};
 use serde::Serialize;
 use serde_json::json;
 
@@ -46,7 +48,23 @@ pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
         return Err(Stop::usage("both the definition and the input would be read from stdin")
             .with_help("give one of them as a file, or the input in the command line"));
     }
-    call_proposed(input, session, |loaded| name_to_call(proposal, loaded, session))
+    call_proposed(input, session, |loaded, input| {
+        check_input(&proposal.text, input)?;
+        name_to_call(proposal, loaded, session)
+    })
+}
+
+/// Compares an input with the schema of a definition, so that what does not fit shows before a person is asked. A text that is no
+/// definition is told by its own check.
+fn check_input(text: &str, input: &Input) -> Result<(), Stop> {
+    let parsed = parse_proposal(&Source::new("the proposal", text));
+    let Some(definition) = parsed.definition else { return Ok(()) };
+    let Ok(validator) = compile(&definition.input_schema) else { return Ok(()) };
+    let name = one_line(&definition.name);
+    validator.check(input.value()).map_err(|violations| {
+        Stop::new(Why::Broken, format!("invalid input: {violations}"))
+            .with_help(format!("give an input that fits the schema of {name}; nothing was asked"))
+    })
 }
 
 /// Has a tool made of a proposal, and gives its name. What was saved is told on stderr, since stdout is for the call.
