@@ -184,8 +184,7 @@ fn host_may_expand(text: &str) -> bool {
 }
 
 /// The host in its one form. Dots at the end are taken off, since both spellings
-/// lead to one place; an IPv4 address within an IPv6 one counts as the former for
-/// [`is_local`](Address::is_local).
+/// lead to one place; an IPv6 address that leads to an IPv4 one is that one.
 fn address(host: &Host<&str>) -> Address {
     let (text, is_local, is_ip) = match host {
         Host::Domain(name) => {
@@ -196,15 +195,27 @@ fn address(host: &Host<&str>) -> Address {
             (name, is_local, false)
         }
         Host::Ipv4(ip) => (ip.to_string(), is_local_v4(*ip), true),
-        Host::Ipv6(ip) => {
-            let is_local = match ip.to_ipv4() {
-                Some(ip) => is_local_v4(ip),
-                None => ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_multicast(),
-            };
-            (format!("[{ip}]"), is_local || ip.is_loopback() || ip.is_unspecified(), true)
-        }
+        Host::Ipv6(ip) => match mapped(*ip) {
+            Some(ip) => (ip.to_string(), is_local_v4(ip), true),
+            None => {
+                let is_of_network =
+                    ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_multicast();
+                // `::a.b.c.d` leads nowhere any more, and is taken for what it led to.
+                let is_local = is_of_network || ip.to_ipv4().is_some_and(is_local_v4);
+                (format!("[{ip}]"), is_local || ip.is_loopback() || ip.is_unspecified(), true)
+            }
+        },
     };
     Address { host: text, is_local, is_ip, unclear: None }
+}
+
+/// The IPv4 address to which an IPv6 one leads: `::ffff:a.b.c.d` ([RFC 4291](https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2),
+/// section 2.5.5.2), which a system connects to as that, and `64:ff9b::a.b.c.d`
+/// ([RFC 6052](https://www.rfc-editor.org/rfc/rfc6052#section-2.1), section 2.1), which a gateway does.
+fn mapped(ip: std::net::Ipv6Addr) -> Option<std::net::Ipv4Addr> {
+    let [a, b, c, d] = [12, 13, 14, 15].map(|it| ip.octets()[it]);
+    let is_translated = ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
+    ip.to_ipv4_mapped().or_else(|| is_translated.then(|| [a, b, c, d].into()))
 }
 
 /// [RFC 6890](https://www.rfc-editor.org/rfc/rfc6890): everything that is not on
@@ -291,7 +302,11 @@ mod tests {
         check("http://0x7f.1/", "127.0.0.1 local");
         check("http://2130706433/", "127.0.0.1 local");
         check("http://0177.0.0.1/", "127.0.0.1 local");
-        check("http://[::ffff:10.0.0.1]/", "[::ffff:10.0.0.1] local");
+        check("http://[::ffff:10.0.0.1]/", "10.0.0.1 local");
+        check("http://[::ffff:808:808]/", "8.8.8.8");
+        check("http://[64:ff9b::169.254.169.254]/", "169.254.169.254 local");
+        check("http://[64:ff9b::1:808:808]/", "[64:ff9b::1:808:808]");
+        check("http://[::10.0.0.1]/", "[::a00:1] local");
         check("http://[::1]/", "[::1] local");
         check("http://169.254.169.254/latest", "169.254.169.254 local");
         check("http://8.8.8.8/", "8.8.8.8");
