@@ -65,6 +65,27 @@ fn check_words(rules: &Rules, class: &PermissionClass, words: &[&str], expected:
 }
 
 #[test]
+fn an_alias_of_git_is_asked() {
+    let rules = denying("Bash(git push:*)");
+    for (script, expected) in [
+        ("git push", Verdict::Deny),
+        ("git -c a.b=c -C d push", Verdict::Deny),
+        ("git -c alias.x=push x origin", Verdict::Ask),
+        ("git --config-env alias.x=X x", Verdict::Ask),
+        ("GIT_CONFIG_COUNT=1 git x", Verdict::Ask),
+        ("/usr/bin/git --no-pager -C d x", Verdict::Ask),
+        ("xargs git x", Verdict::Ask),
+        ("git status; git --no-pager -C d log --oneline", Verdict::Allow),
+        ("git; git --version", Verdict::Allow),
+        ("other x", Verdict::Allow),
+    ] {
+        check_script(&rules, script, expected);
+    }
+    check_script(&denying("Bash(git push --force)"), "git x", Verdict::Ask);
+    check_script(&denying("Bash(rm:*)"), "git x", Verdict::Allow);
+}
+
+#[test]
 fn what_is_not_read_of_a_script_is_asked() {
     let rules = denying("Bash(rm:*)");
     for (script, expected) in [

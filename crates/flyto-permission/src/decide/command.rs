@@ -15,6 +15,7 @@
 //! | a file that is read | a rule for files that asks or denies |
 //! | a word that may be a path which is not known | ask, where a rule for files asks or denies |
 //! | an address among the words | a rule for hosts that asks or denies; ask, where one does and a word is not known |
+//! | a word that may be an alias of `git` | ask, where a rule asks or denies a command of it |
 //! | a denied command among the words | ask, unless a rule that allows names it |
 //! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
 //!
@@ -23,7 +24,7 @@
 
 use flyto_tools::Access;
 
-use super::{Judge, Source, TOO_MUCH, cut, file::Purpose, word::Places};
+use super::{Judge, Source, TOO_MUCH, cut, file::Purpose, subcommand, word::Places};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Redirect, Word},
@@ -318,10 +319,16 @@ impl<'a> Judge<'a> {
             let words = std::iter::once(Some(base)).chain(rest.iter().map(known));
             found.add(&self.index.by_words(words, has_more));
         }
+        let is_alias = subcommand::may_be_any(base, rest);
         let rest = rest.iter().map(argument);
         let names = [name, base];
         let names = if base == name { &names[..1] } else { &names };
         found.add(&self.index.by_spread_words(names, rest, has_more, n_steps));
+        if is_alias {
+            found.possible = found
+                .possible
+                .or(self.index.by_words([Some(base), None].into_iter(), true).possible);
+        }
     }
 
     /// Files and connections that redirections of a command open.

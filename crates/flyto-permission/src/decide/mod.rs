@@ -31,6 +31,8 @@ mod file;
 mod protected;
 #[cfg(feature = "bash")]
 mod reach;
+#[cfg(feature = "bash")]
+mod subcommand;
 #[cfg(all(test, feature = "bash"))]
 mod tests;
 #[cfg(feature = "bash")]
