@@ -65,6 +65,24 @@ fn check_words(rules: &Rules, class: &PermissionClass, words: &[&str], expected:
 }
 
 #[test]
+fn a_text_that_a_program_reads_may_be_run() {
+    let rules = denying("Bash(rm:*)");
+    for (script, expected) in [
+        ("python3 <<< 'import os; os.system(\"rm -rf x\")'", Verdict::Ask),
+        ("python3 <<'E'\nos.system('rm x')\nE", Verdict::Ask),
+        ("python3 - <<E\nos.system('/bin/rm x')\nE", Verdict::Ask),
+        ("python3 <<< \"$X rm y\"", Verdict::Ask),
+        ("python3 <<< 'print(1)'", Verdict::Allow),
+        ("sh <<< 'rm x'", Verdict::Deny),
+        ("cat > f <<E\nrm is a program\nE", Verdict::Allow),
+        ("grep -c rm <<< 'rm x'", Verdict::Allow),
+        ("python3 <<E\nfarm\nE", Verdict::Allow),
+    ] {
+        check_script(&rules, script, expected);
+    }
+}
+
+#[test]
 fn an_alias_of_git_is_asked() {
     let rules = denying("Bash(git push:*)");
     for (script, expected) in [

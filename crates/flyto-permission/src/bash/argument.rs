@@ -5,7 +5,7 @@
 //! `foo -c 'rm -rf x'`. What is found so is a guess, which
 //! [`Judge`](crate::decide::Judge) asks for and never denies.
 
-use super::{Command, Word, base_name, unwrap};
+use super::{Command, Input, Word, base_name, unwrap};
 
 /// Programs that run none of their arguments, whatever their options. A gap in the
 /// list costs a question. Sorted. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on
@@ -128,6 +128,11 @@ impl Command {
         }
         let is_in = |names: &[&str]| names.binary_search(&base_name(program)).is_ok();
         Habits { opens_nothing: is_in(OPEN_NOTHING), runs_nothing: is_in(RUN_NOTHING) }
+    }
+
+    /// Texts of here-strings and here-documents that the program may run.
+    pub(crate) fn inputs_that_may_run(&self) -> &[Input] {
+        if self.habits.runs_nothing { &[] } else { &self.inputs }
     }
 
     /// Indices of the words that may be run by the program that runs in the end.

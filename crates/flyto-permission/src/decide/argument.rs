@@ -8,7 +8,8 @@
 //!
 //! A text that does not read as a command line, such as a script of another
 //! language, or that is known only in part, is asked where it mentions the first
-//! word of such a rule anywhere: `os.system("rm x")`.
+//! word of such a rule anywhere: `os.system("rm x")`. So is a text that the program gets as a here-string or here-document,
+//! which it may run as well.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     Cause, Reason, Rule, Subject, Verdict,
-    bash::{self, Argument, Command},
+    bash::{self, Analysis, Argument, Command, Input},
     index::Narrows,
 };
 
@@ -54,8 +55,13 @@ impl<'a> Search<'a> {
 impl<'a> Judge<'a> {
     /// Asks for arguments that may run what a rule asks or denies.
     ///
-    /// `is_named` says of a word that a rule which allows the command names it.
-    pub(super) fn narrow_arguments(&mut self, command: &Command, is_named: impl Fn(usize) -> bool) {
+    /// `is_named` says of a word that a rule which allows the command names it. `analysis` is that of the line.
+    pub(super) fn narrow_arguments(
+        &mut self,
+        command: &Command,
+        analysis: &Analysis,
+        is_named: impl Fn(usize) -> bool,
+    ) {
         if !self.index.narrows_programs() {
             return;
         }
@@ -82,6 +88,18 @@ impl<'a> Judge<'a> {
             }
         }
         self.search(command, is_named, 0, &mut search);
+        for input in command.inputs_that_may_run() {
+            match input {
+                Input::Word { word, .. } => match word.literal() {
+                    Some(text) => self.search_text(text, 0, &mut search),
+                    None => self.search_mentions(word.known_text(), &mut search),
+                },
+                Input::Heredoc { slot, .. } => {
+                    let text = analysis.heredoc(*slot).unwrap_or_default();
+                    self.search_text(text, 0, &mut search);
+                }
+            }
+        }
         for rule in search.rules {
             let subject = Subject::Command { text: command.text.clone() };
             let cause = Cause::Possible { rule: rule.clone() };

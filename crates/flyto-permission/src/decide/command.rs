@@ -168,7 +168,7 @@ impl<'a> Judge<'a> {
                 return;
             }
             self.narrow_command(command);
-            self.narrow_arguments(command, |_| false);
+            self.narrow_arguments(command, analysis, |_| false);
             self.judge_redirects(command, false);
             self.narrow_path_words(command, &places);
         }
@@ -215,7 +215,7 @@ impl<'a> Judge<'a> {
             kept = kept.or(matched.hits.kept);
         }
         if !is_exact && !is_covered {
-            self.narrow_arguments(command, |at| covered[at]);
+            self.narrow_arguments(command, places.analysis, |at| covered[at]);
         }
         self.judge_redirects(command, true);
         if self.narrow_path_words(command, places) && !is_exact && !is_covered {

@@ -37,7 +37,7 @@ const COPIED: usize = 16;
 
 /// Where words of a line may lead.
 pub(super) struct Places<'a> {
-    analysis: &'a Analysis,
+    pub(super) analysis: &'a Analysis,
     known: Known<'a>,
     /// Beside the one it starts in; `None` where any may be.
     directories: Option<Vec<String>>,
