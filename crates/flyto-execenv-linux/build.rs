@@ -12,10 +12,11 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=supervisor");
     println!("cargo::rerun-if-changed=src/bare");
-    println!("cargo::rustc-check-cfg=cfg(supervised, supervisor, flyto_portable)");
+    println!("cargo::rerun-if-env-changed=FLYTO_PORTABLE");
+    println!("cargo::rustc-check-cfg=cfg(supervised, supervisor)");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
-    // RUSTFLAGS="--cfg flyto_portable" compiles what other architectures get.
-    let is_portable = env::var_os("CARGO_CFG_FLYTO_PORTABLE").is_some()
+    // FLYTO_PORTABLE=1 compiles what other architectures get.
+    let is_portable = is("FLYTO_PORTABLE", "1")
         || !is("CARGO_CFG_TARGET_OS", "linux")
         || !is("CARGO_CFG_TARGET_ARCH", "x86_64");
     if is_portable {
