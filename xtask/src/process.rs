@@ -67,6 +67,18 @@ pub(crate) fn read(mut command: Command) -> Result<String, Stop> {
         .map_err(|err| Stop::because(format!("read the output of {shown}"), &err))
 }
 
+/// Runs to the end and returns stdout; stderr goes where ours goes.
+pub(crate) fn read_stdout(mut command: Command) -> Result<Vec<u8>, Stop> {
+    let shown = show(&command);
+    eprintln!("$ {shown}");
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|err| Stop::because(format!("start {shown}"), &err))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(Stop::failed(format!("`{shown}`: {}", output.status))),
+    }
+}
+
 /// Runs to the end, passes each line of stdout on as it comes, and shows it to `look` as well.
 /// Says whether the program succeeded.
 pub(crate) fn watch(mut command: Command, look: &mut dyn FnMut(&str)) -> Result<bool, Stop> {

@@ -2,6 +2,8 @@
 //!
 //! Fixtures and conformance suites are test targets of their packages, so they run and count here.
 
+mod binaries; // several at once
+
 use std::{
     fmt,
     io::{self, Write},
@@ -28,11 +30,18 @@ pub(crate) fn run_all(filters: &[String]) -> Result<Counts, Stop> {
     // Tests start these programs by path. The same package set as below means the same features, so
     // that nothing is compiled twice; xtask is running and stays as it is.
     process::run(cargo("build --workspace --exclude xtask --all-features --bins"))?;
-    let mut command = cargo("test --workspace --all-features --no-fail-fast --");
-    // Most tests start processes and wait for them.
+    let binaries = binaries::compile("test --workspace --all-features --no-run")?;
     let n_cpus = available_parallelism().map_or(1, usize::from);
-    command.arg(format!("--test-threads={}", 2 * n_cpus)).args(filters);
-    count(command)
+    // Most tests start processes and wait for them.
+    let mut words = vec![format!("--test-threads={}", 2 * n_cpus)];
+    words.extend_from_slice(filters);
+    let mut reader = Reader::default();
+    let succeeded = binaries::run(binaries, n_cpus, &words, &mut |line| reader.read(line))?;
+    let mut counts = reader.finish(succeeded);
+    let mut docs = cargo("test --workspace --all-features --no-fail-fast --doc --");
+    docs.args(words);
+    counts.add(count(docs)?);
+    Ok(counts)
 }
 
 /// Runs one `cargo test` and adds up the summaries it prints.
