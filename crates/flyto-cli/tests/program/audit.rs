@@ -206,6 +206,14 @@ fn without_a_log_a_sentence_says_so() {
     let head = format!("3:{}", "0".repeat(64));
     assert_eq!(audit(&place, &["verify", "--head", &head]).code, Some(8));
     assert!(!log_dir(&place).exists(), "reading makes nothing");
+    // Nothing is said to be intact where all files were removed.
+    let place = recorded(&["p:good"]);
+    fs::read_dir(log_dir(&place))
+        .unwrap()
+        .for_each(|it| fs::remove_file(it.unwrap().path()).unwrap());
+    let ran = audit(&place, &["verify"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    assert_eq!(audit(&place, &["verify", "--head", &head]).code, Some(8));
 }
 
 #[test]

@@ -53,6 +53,10 @@ pub(crate) fn verify(
     let mut options = VerifyOptions::default();
     options.anchors = heads.to_vec();
     let found = match verify_with(dir, &options) {
+        // All of its files may have been removed, so nothing is said to be intact.
+        Ok(found) if found.files == 0 && found.n_findings == 0 => {
+            return Err(missing(dir, heads, no_log));
+        }
         Ok(found) => found,
         Err(err) if is_missing(&err) => return Err(missing(dir, heads, no_log)),
         Err(err) => return Err(not_read(&err)),
