@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    fuzz,
     metadata::{Metadata, Package},
     no_args,
     process::{self, cargo},
@@ -75,13 +76,13 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
     println!("features: {} lean builds are lean", LEAN.len());
     elsewhere()?;
-    fuzzed(&metadata)
+    fuzzed()
 }
 
-/// Looks at the binaries that `fuzz` builds, beside the artefacts of other flags.
-fn fuzzed(metadata: &Metadata) -> Result<(), Stop> {
-    let mut command = cargo("clippy --quiet -p flyto-fuzz --bins -- -D warnings");
-    command.env("CARGO_TARGET_DIR", metadata.target_directory.join("fuzz/check"));
+/// Looks at the binaries that `fuzz` builds. The target is named, so that procedural macros and build scripts are those that are there.
+fn fuzzed() -> Result<(), Stop> {
+    let mut command = cargo("clippy --quiet -p flyto-fuzz --bins --target");
+    command.arg(fuzz::host()?).args(["--", "-D", "warnings"]);
     command.env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.env("RUSTFLAGS", with_flags(env::var_os("RUSTFLAGS").as_deref(), "--cfg fuzzing"));
     process::run(command)

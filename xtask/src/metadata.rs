@@ -10,8 +10,6 @@ use crate::{process, stop::Stop};
 pub(crate) struct Metadata {
     /// The members of the workspace only.
     pub(crate) packages: Vec<Package>,
-    /// Where cargo puts what it builds.
-    pub(crate) target_directory: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
