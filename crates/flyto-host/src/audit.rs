@@ -399,7 +399,12 @@ pub(crate) fn end_body(
     let mut res = EndBody { seconds: time.as_secs_f64(), ..EndBody::default() };
     match end {
         Ok(result) => {
-            res.outcome = if result.is_error() { "failed" } else { "ok" };
+            res.outcome = match result.is_error() {
+                // Cancelled, or out of time, in a stage.
+                true if call.ended_in().is_some() => "not_tried",
+                true => "failed",
+                false => "ok",
+            };
             res.output_bytes = Some(result.output.len());
             res.failure = result.failure.as_ref();
             res.stage = call.ended_in();

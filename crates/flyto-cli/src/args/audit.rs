@@ -70,7 +70,7 @@ pub(crate) enum Outcome {
     Failed,
     /// A stage refused the call
     Refused,
-    /// The program could not be started
+    /// Nothing was started
     #[value(alias = "not-tried")]
     NotTried,
     /// The host gave the call up

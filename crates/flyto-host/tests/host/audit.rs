@@ -356,6 +356,7 @@ async fn a_call_that_ends_at_a_question_is_recorded_as_it_ends() {
         assert_eq!(CallEnd::of(&report.result), CallEnd::Cancelled);
         let end = records(&world).pop().expect("its end").body;
         assert_eq!((&end["failure"]["kind"], &end["stage"]), (&"cancelled".into(), &stage.into()));
+        assert_eq!(end["outcome"], "not_tried");
     }
     assert!(!world.path("plugins/p/ran").exists());
 }
