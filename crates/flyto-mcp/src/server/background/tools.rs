@@ -238,7 +238,7 @@ pub(crate) fn tools() -> Vec<Value> {
         tool(
             START,
             "Start a call in the background",
-            "Calls a tool that takes minutes, and gives the id of a job at once in place of the result.",
+            "Calls a tool that takes minutes, and gives the id of a job at once; of a call that has ended by then, the result.",
             json!({
                 "tool": {"type": "string", "description": "The name of the tool"},
                 "arguments": {"type": "object", "description": "The arguments of the tool"},
