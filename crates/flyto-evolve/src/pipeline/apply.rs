@@ -65,6 +65,15 @@ impl ToolBuilder {
     /// deadline of the caller does not, and its cancellation ends the wait. While that person is asked the text waits in the
     /// store, so that it can still be answered where the client or this process ends before an answer comes.
     ///
+    /// | what becomes of the question | the tool | the text |
+    /// | --- | --- | --- |
+    /// | saved, or let run once | can be called | waits no longer |
+    /// | denied | | waits no longer |
+    /// | kept for later, or not answered in time | | waits |
+    /// | the call is cancelled, the client or the process ends | | waits |
+    /// | the client ends, and the text may hold a secret, so that it did not reach the disk | | is gone |
+    /// | refused after the answer, as one whose base is old by now | | waits no longer, unless it waited before |
+    ///
     /// # Errors
     ///
     /// As [`apply`](Self::apply).

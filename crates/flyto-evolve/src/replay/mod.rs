@@ -140,13 +140,34 @@ pub struct ReplayCounts {
 }
 
 impl Replay {
-    /// Whether it says nothing, since no call was recorded.
+    /// Whether it says nothing, since no call was recorded. A record that cannot be read is one all the same.
+    ///
+    /// ```
+    /// use flyto_evolve::Replay;
+    ///
+    /// /// What a program says beside the replay.
+    /// fn remark(replay: &Replay) -> Option<&'static str> {
+    ///     replay.is_empty().then_some("no call of this tool was recorded")
+    /// }
+    /// # let _ = remark;
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.n_unreadable == 0
     }
 
     /// How many calls came out which way.
+    ///
+    /// ```
+    /// use flyto_evolve::Replay;
+    ///
+    /// /// Whether each call that can be run again delivers the same, and there is one.
+    /// fn speaks_for_it(replay: &Replay) -> bool {
+    ///     let counts = replay.counts();
+    ///     counts.n_equal > 0 && counts.n_different == 0
+    /// }
+    /// # let _ = speaks_for_it;
+    /// ```
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {
         let mut res = ReplayCounts::default();

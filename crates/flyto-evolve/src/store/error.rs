@@ -97,7 +97,9 @@ pub enum StoreError {
         /// How many wait.
         limit: usize,
     },
-    /// There are as many tools as the store may hold, archived ones among them.
+    /// There are as many tools as the store may hold, archived ones among them: [`MAX_TOOLS`](crate::MAX_TOOLS). Each keeps its
+    /// directory in `history` for as long as the store is there; one that is moved elsewhere is no tool of the store any more, and
+    /// can be [exported](crate::export_skill) first.
     #[error("{} holds {limit} tools, archived ones among them, and that is the most: move directories of archived ones away", path.display())]
     Full {
         /// The directory with a directory for each tool.
