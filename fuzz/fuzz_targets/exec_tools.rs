@@ -1,6 +1,6 @@
 //! A file of tool definitions.
 
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(any(fuzzing, clippy), no_main)]
 #![forbid(unsafe_code)]
 
 flyto_fuzz::target!(exec_tools);

@@ -1,6 +1,6 @@
 //! A `plugin.json`.
 
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(any(fuzzing, clippy), no_main)]
 #![forbid(unsafe_code)]
 
 flyto_fuzz::target!(manifest);

@@ -1,6 +1,6 @@
 //! The head of a request to the proxy of a confined program.
 
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(any(fuzzing, clippy), no_main)]
 #![forbid(unsafe_code)]
 
 flyto_fuzz::target!(proxy);

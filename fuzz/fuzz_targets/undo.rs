@@ -1,6 +1,6 @@
 //! The record of a call that can be undone.
 
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(any(fuzzing, clippy), no_main)]
 #![forbid(unsafe_code)]
 
 flyto_fuzz::target!(undo);

@@ -60,14 +60,14 @@ pub const TARGETS: &[(&str, Target)] = &[
 ];
 
 /// The binary of a decoder: under libFuzzer where it is built with `--cfg fuzzing`, else for the files that it is
-/// given, to see again what libFuzzer found.
+/// given, to see again what libFuzzer found. Clippy looks at the former.
 #[macro_export]
 macro_rules! target {
     ($name:ident) => {
-        #[cfg(fuzzing)]
+        #[cfg(any(fuzzing, clippy))]
         libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::$name(bytes));
 
-        #[cfg(not(fuzzing))]
+        #[cfg(not(any(fuzzing, clippy)))]
         fn main() -> std::io::Result<()> {
             std::env::args_os().skip(1).try_for_each(|it| Ok($crate::$name(&std::fs::read(it)?)))
         }

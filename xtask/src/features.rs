@@ -1,13 +1,7 @@
 //! `features`: clippy finds nothing with every feature alone and with none, the lean builds stay lean, and what other
 //! architectures get is clean too.
 
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-};
-
 use crate::{
-    fuzz,
     metadata::{Metadata, Package},
     no_args,
     process::{self, cargo},
@@ -75,17 +69,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         }
     }
     println!("features: {} lean builds are lean", LEAN.len());
-    elsewhere()?;
-    fuzzed()
-}
-
-/// Looks at the binaries that `fuzz` builds. The target is named, so that procedural macros and build scripts are those that are there.
-fn fuzzed() -> Result<(), Stop> {
-    let mut command = cargo("clippy --quiet -p flyto-fuzz --bins --target");
-    command.arg(fuzz::host()?).args(["--", "-D", "warnings"]);
-    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
-    command.env("RUSTFLAGS", with_flags(env::var_os("RUSTFLAGS").as_deref(), "--cfg fuzzing"));
-    process::run(command)
+    elsewhere()
 }
 
 /// Looks at the part of a crate that no other step compiles here: it stands in on other architectures.
@@ -97,16 +81,6 @@ fn elsewhere() -> Result<(), Stop> {
     process::run(command)?;
     println!("features: {name} is clean with {variable}=1");
     Ok(())
-}
-
-/// Flags for rustc, and more of them.
-fn with_flags(flags: Option<&OsStr>, more: &str) -> OsString {
-    let mut res = flags.unwrap_or_default().to_owned();
-    if !res.is_empty() {
-        res.push(" ");
-    }
-    res.push(more);
-    res
 }
 
 /// The flags of each build: nothing, and each feature alone. Everything together is what `clippy` looks at.
@@ -137,7 +111,7 @@ fn too_much(lean: &Lean, tree: &str) -> Option<String> {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{Lean, too_much, with_flags};
+    use super::{Lean, too_much};
 
     #[track_caller]
     fn check(without_features: &'static [&'static str], tree: &str, expect: Expect) {
@@ -165,12 +139,5 @@ mod tests {
                 "`p --flag` must not turn on `tokio/signal`: tokio v1.54.1 features=sync,signal"
             ],
         );
-    }
-
-    #[test]
-    fn flags_of_the_environment_stay() {
-        assert_eq!(with_flags(None, "--cfg a"), "--cfg a");
-        assert_eq!(with_flags(Some("".as_ref()), "--cfg a"), "--cfg a");
-        assert_eq!(with_flags(Some("-Cdebuginfo=0".as_ref()), "--cfg a"), "-Cdebuginfo=0 --cfg a");
     }
 }

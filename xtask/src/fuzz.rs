@@ -69,7 +69,7 @@ fn names() -> Result<Vec<String>, Stop> {
 }
 
 /// The machine's own target.
-pub(crate) fn host() -> Result<String, Stop> {
+fn host() -> Result<String, Stop> {
     let text = crate::process::read({
         let mut rustc = program("rustc");
         rustc.arg("-vV");
