@@ -18,9 +18,7 @@ use std::{
 
 use flyto_execenv::SpillDir;
 use flyto_program::{deadline_reached, omission_notice};
-use flyto_tools::{
-    CallContext, CancellationToken, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult,
-};
+use flyto_tools::{CallContext, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult};
 use serde_json::{Value, json};
 
 use super::{
@@ -135,12 +133,11 @@ impl Run<'_> {
     ///
     /// The loop starts what may start, waits for one event, and goes on. An event is the end of a
     /// step, the cancellation of the call, or its deadline. After one of the latter two, no step is
-    /// started, those that run are cancelled and have 2 seconds to end, and what is left then is
-    /// dropped and told as abandoned. What was completed is undone where the failed step asks for
-    /// it, and after a cancellation or a deadline.
+    /// started, and those that run have 2 seconds to end: a cancellation and a deadline are theirs as
+    /// well. What is left then is dropped and told as abandoned. What was completed is undone where the
+    /// failed step asks for it, and after a cancellation or a deadline.
     pub(super) async fn run(&self) -> Ran {
         let n_steps = self.composite.steps.len();
-        let token = self.ctx.cancellation().child_token();
         let mut ends: Vec<Option<StepEnd>> = (0..n_steps).map(|_| None).collect();
         let mut scope =
             Scope { input: Arc::clone(&self.input), steps: BTreeMap::new(), item: None };
@@ -153,10 +150,7 @@ impl Run<'_> {
                 for (index, started) in started.iter_mut().enumerate() {
                     if !*started && running.len() < MAX_PARALLEL && self.may_start(index, &ends) {
                         *started = true;
-                        running.push((
-                            index,
-                            Box::pin(self.step(index, scope.clone(), token.clone())),
-                        ));
+                        running.push((index, Box::pin(self.step(index, scope.clone()))));
                     }
                 }
             }
@@ -192,7 +186,6 @@ impl Run<'_> {
                         Ended::TimedOut
                     };
                     grace = Some(Instant::now() + GRACE);
-                    token.cancel();
                 }
             }
         }
@@ -277,23 +270,17 @@ impl Run<'_> {
     }
 
     /// One step, with the time that it took: waiting between retries is part of it.
-    async fn step(&self, index: usize, scope: Scope, token: CancellationToken) -> StepEnd {
+    async fn step(&self, index: usize, scope: Scope) -> StepEnd {
         let started = Instant::now();
         let step = &self.composite.steps[index];
-        let mut end = self.step_end(index, step, scope, &token).await;
+        let mut end = self.step_end(index, step, scope).await;
         end.wall = started.elapsed();
         end
     }
 
     /// The condition, then the items or the one call. A condition that cannot be evaluated, since a
     /// value is missing, fails the step; it is not taken for "no".
-    async fn step_end(
-        &self,
-        index: usize,
-        step: &Step,
-        scope: Scope,
-        token: &CancellationToken,
-    ) -> StepEnd {
+    async fn step_end(&self, index: usize, step: &Step, scope: Scope) -> StepEnd {
         match step.when.as_ref().map_or(Ok(true), |it| it.holds(&scope)) {
             Ok(true) => {}
             Ok(false) => {
@@ -319,7 +306,7 @@ impl Run<'_> {
         }
         let Some(items) = &step.for_each else {
             let CallEnd { value, why, failure, is_of_tool, n_calls } =
-                self.call(index, step, &scope, token).await;
+                self.call(index, step, &scope).await;
             let status = if why.is_some() { StepStatus::Failed } else { StepStatus::Done };
             return StepEnd {
                 status,
@@ -351,22 +338,15 @@ impl Run<'_> {
             );
             return failed(what, None, 0);
         }
-        self.items(index, step, scope, items, token).await
+        self.items(index, step, scope, items).await
     }
 
     /// A step once for each item.
-    async fn items(
-        &self,
-        index: usize,
-        step: &Step,
-        scope: Scope,
-        items: Vec<Value>,
-        token: &CancellationToken,
-    ) -> StepEnd {
+    async fn items(&self, index: usize, step: &Step, scope: Scope, items: Vec<Value>) -> StepEnd {
         let width = if self.is_safe[index] { step.max_parallel } else { 1 };
         let calls = items.into_iter().enumerate().map(|(i, item)| {
             let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
-            async move { self.call(index, step, &scope, token).await }
+            async move { self.call(index, step, &scope).await }
         });
         let goes_on = step.on_error == OnError::Continue;
         let ends = at_once(width, calls, |it: &CallEnd| it.why.is_some() && !goes_on).await;
@@ -419,13 +399,7 @@ impl Run<'_> {
     /// the tool says that trying again is no use: bad input, denied, cancelled, an environment that
     /// is not there. Calls of the whole composite are counted, and the one beyond [`MAX_CALLS`]
     /// fails.
-    async fn call(
-        &self,
-        index: usize,
-        step: &Step,
-        scope: &Scope,
-        token: &CancellationToken,
-    ) -> CallEnd {
+    async fn call(&self, index: usize, step: &Step, scope: &Scope) -> CallEnd {
         let input = match step.with.eval(scope) {
             Ok(input) if input.is_object() => input,
             Ok(other) => {
@@ -447,8 +421,8 @@ impl Run<'_> {
             }
             n_calls += 1;
             let Attempt { value, why, failure, may_retry, is_refused } =
-                self.call_once(step, input.clone(), token).await;
-            let is_over = token.is_cancelled() || self.is_over();
+                self.call_once(step, input.clone()).await;
+            let is_over = self.ctx.cancellation().is_cancelled() || self.is_over();
             if why.is_none()
                 || !may_retry
                 || is_over
@@ -480,14 +454,18 @@ impl Run<'_> {
                 let is_of_tool = !is_refused && failure.as_ref().is_some_and(is_of_tool);
                 return CallEnd { value, why, failure, is_of_tool, n_calls };
             }
-            // Cancelling ends the wait; the next round sees it.
-            drop(tokio::time::timeout(step.delay, token.cancelled()).await);
+            // The end of the call ends the wait; the next round sees it.
+            tokio::select! {
+                () = tokio::time::sleep(step.delay) => {}
+                () = self.ctx.cancellation().cancelled() => {}
+                () = deadline_reached(&self.ctx) => {}
+            }
         }
     }
 
     /// The deadline of the call is that of the step or of the composite, whichever is earlier.
-    async fn call_once(&self, step: &Step, input: Value, token: &CancellationToken) -> Attempt {
-        let mut ctx = self.ctx.clone().with_cancellation(token.child_token());
+    async fn call_once(&self, step: &Step, input: Value) -> Attempt {
+        let mut ctx = self.ctx.clone();
         if let Some(timeout) = step.timeout {
             ctx = ctx.with_time_limit(timeout);
         }
