@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::usage::{CallUse, Fault};
 
-/// Everything of a store that a change of this file may touch. Times are left out.
+/// Everything of a store that a change of this file may touch. Times are left out, and so is the order of what came in the same
+/// millisecond.
 #[derive(Debug, PartialEq)]
 struct Kept {
     waiting: Vec<String>,
@@ -20,8 +21,10 @@ struct Kept {
 fn kept(store: &Store) -> Kept {
     assert_eq!(store.damaged_proposals().unwrap(), []);
     let key = fs::read(store.dir().join("fingerprint.key")).ok().map(|it| it.len());
+    let mut waiting: Vec<String> = store.pending().unwrap().into_iter().map(|it| it.id).collect();
+    waiting.sort_unstable();
     Kept {
-        waiting: store.pending().unwrap().into_iter().map(|it| it.id).collect(),
+        waiting,
         acknowledged: store.acknowledgements().unwrap().into_iter().map(|it| it.reason).collect(),
         pins: store.pins().unwrap().into_iter().collect(),
         n_calls: store.usage().unwrap().into_iter().map(|it| (it.0, it.1[&1].n_calls)).collect(),
