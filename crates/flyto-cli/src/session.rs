@@ -434,10 +434,11 @@ impl Loaded {
             _ => stop,
         };
         match err {
-            CallError::NotFound { name, similar, missing_plugin, findings, .. } => {
-                let set_aside = self.evolved.as_ref().and_then(|it| it.why_not(&name));
+            CallError::NotFound {
+                name, similar, missing_plugin, findings, held_back, ..
+            } => {
                 // Where it is known what is wrong with this very tool, no other one is meant.
-                let is_known = !findings.is_empty() || set_aside.is_some();
+                let is_known = !findings.is_empty() || held_back.is_some();
                 let mut stop = stop.with_findings(findings);
                 let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
                 let meant = format!("did you mean {}?", similar.join(" or "));
@@ -449,9 +450,6 @@ impl Loaded {
                     });
                 } else if !similar.is_empty() && !is_known {
                     stop = stop.with_help(meant);
-                }
-                if let Some(why) = set_aside {
-                    stop = stop.with_help(why);
                 }
                 let server = name.split_once(':').or_else(|| name.split_once("__"));
                 let is_server = |it: &str| self.servers.reports().iter().any(|one| one.name == it);

@@ -20,7 +20,7 @@ use crate::{
 #[non_exhaustive]
 pub enum CallError {
     /// No tool has this name.
-    #[error("there is no tool {name:?}")]
+    #[error("there is no tool {name:?}{}", held_back.iter().fold(String::new(), |_, it| format!("; {it}")))]
     NotFound {
         /// The name that was asked for.
         name: String,
@@ -30,6 +30,8 @@ pub enum CallError {
         missing_plugin: Option<String>,
         /// What kept a tool of this name, or its plugin, from being loaded.
         findings: Vec<Diagnostic>,
+        /// Why a store that the program joined holds back a tool of this name, and what to do.
+        held_back: Option<String>,
     },
     /// The tool's plugin may not be used.
     #[error("the tool {name:?} cannot be used: plugin {plugin:?} is {state}")]

@@ -462,6 +462,8 @@ impl Host {
         let (plugin, tool) = name.split_once(':').or_else(|| name.split_once("__")).unzip();
         let report = self.report();
         let found = plugin.and_then(|it| report.plugin(it));
+        let added = Arc::clone(&self.moment.borrow().added);
+        let held_back = added.iter().find_map(|it| it.why_not(name));
         match (found, plugin) {
             (Some(Found { state, .. }), Some(plugin))
                 if matches!(
@@ -481,6 +483,7 @@ impl Host {
                     similar: self.similar(name, Some(server)),
                     missing_plugin: None,
                     findings: Vec::new(),
+                    held_back,
                 }
             }
             (None, Some(plugin)) if name.contains(':') => CallError::NotFound {
@@ -489,6 +492,7 @@ impl Host {
                 similar: self.similar_plugin(plugin).into_iter().collect(),
                 missing_plugin: Some(plugin.to_owned()),
                 findings: refused_files_with(&report, name),
+                held_back,
             },
             (found, _) => CallError::NotFound {
                 name: name.to_owned(),
@@ -498,6 +502,7 @@ impl Host {
                     Some(found) => why_not(found, tool.unwrap_or(name)),
                     None => refused_files_with(&report, name),
                 },
+                held_back,
             },
         }
     }

@@ -71,4 +71,11 @@ pub trait ToolSource: fmt::Debug + Send + Sync + 'static {
     /// Looks again, and exchanges its tools in the registry; those that are the same stay the same `Arc`. It is called by
     /// the thread that reloads the host, one call at a time, and may wait for a disk. It must not reload the host.
     fn reload(&self);
+
+    /// Why it holds back a tool of this name, and what to do, as words that can follow a semicolon; `None` where it has none. It
+    /// is asked where no source has such a tool.
+    fn why_not(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
 }

@@ -9,7 +9,7 @@ mod hints; // a model is told that a tool would help
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use flyto_audit::AuditError;
@@ -82,7 +82,8 @@ impl Evolved {
             }
         }
         let dir = dir.to_owned();
-        host.add_source(Arc::new(Watched { builder: builder.clone(), dir }));
+        let watched = Watched { builder: builder.clone(), dir, report: Mutex::new(report.clone()) };
+        host.add_source(Arc::new(watched));
         Ok(Self { builder, report, not_offered })
     }
 
@@ -192,43 +193,6 @@ impl Evolved {
         });
         failing.collect()
     }
-
-    /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
-    pub(crate) fn why_not(&self, name: &str) -> Option<String> {
-        let store = self.builder.store();
-        let report = match &self.report {
-            Ok(report) => report,
-            Err(why) => return Some(format!("the evolved tools are not there: {why}")),
-        };
-        // Where they cannot be listed, the report says so.
-        let pending = store.pending().unwrap_or_default();
-        if let Some(it) = pending.iter().find(|it| name_of(&it.id) == name) {
-            return Some(format!(
-                "a proposal of that name waits for an answer: {}",
-                approve(&it.id)
-            ));
-        }
-        if matches!(store.last(name), Ok(Some(it)) if it.status == Status::Archived) {
-            let restore = by_evolve(["restore", name]);
-            return Some(format!("a tool of that name was set aside: {restore} brings it back"));
-        }
-        if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
-            return Some(unapproved(it));
-        }
-        let found = report.damaged.iter().find(|it| is_file_of(&it.path, name))?;
-        let is_held =
-            store.load().is_ok_and(|it| it.held.iter().any(|it| it.definition.name == name));
-        let [restore, archive] = ["restore", "archive"].map(|it| by_evolve([it, name]));
-        Some(
-            damaged(found)
-                + &match is_held {
-                    true => format!(
-                        ": {restore} has the version before it run again, {archive} sets the tool aside"
-                    ),
-                    false => String::new(),
-                },
-        )
-    }
 }
 
 /// That no person approved a file or a version, and what to do.
@@ -306,6 +270,8 @@ pub(crate) fn set_aside_remark(files: &[String]) -> String {
 struct Watched {
     builder: ToolBuilder,
     dir: PathBuf,
+    /// What became of the store when it was read last.
+    report: Mutex<Result<LoadReport, String>>,
 }
 
 impl ToolSource for Watched {
@@ -324,7 +290,59 @@ impl ToolSource for Watched {
 
     fn reload(&self) {
         // A store that cannot be read now keeps the tools that it had; each asks it again before a call.
-        let _ = block_on(self.builder.load_all());
+        if let Ok(Ok(report)) = block_on(self.builder.load_all()) {
+            *self.report() = Ok(report);
+        }
+    }
+
+    fn why_not(&self, name: &str) -> Option<String> {
+        let store = self.builder.store();
+        let report = self.report();
+        let report = match &*report {
+            Ok(report) => report,
+            Err(why) => return Some(format!("the evolved tools are not there: {why}")),
+        };
+        // Where they cannot be listed, the report says so.
+        let pending = store.pending().unwrap_or_default();
+        if let Some(it) = pending.iter().find(|it| name_of(&it.id) == name) {
+            return Some(format!(
+                "a proposal of that name waits for an answer: {}",
+                approve(&it.id)
+            ));
+        }
+        if let Ok(Some(it)) = store.last(name)
+            && it.status == Status::Archived
+        {
+            let why = match it.change {
+                Change::Quarantined { why } => format!(" ({})", one_line(&why)),
+                _ => String::new(),
+            };
+            let restore = by_evolve(["restore", name]);
+            return Some(format!(
+                "a tool of that name was set aside{why}: {restore} brings it back"
+            ));
+        }
+        if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
+            return Some(unapproved(it));
+        }
+        let found = report.damaged.iter().find(|it| is_file_of(&it.path, name))?;
+        let is_held =
+            store.load().is_ok_and(|it| it.held.iter().any(|it| it.definition.name == name));
+        let [restore, archive] = ["restore", "archive"].map(|it| by_evolve([it, name]));
+        let remedy = match is_held {
+            true => format!(
+                ": {restore} has the version before it run again, {archive} sets the tool aside"
+            ),
+            false => String::new(),
+        };
+        Some(damaged(found) + &remedy)
+    }
+}
+
+impl Watched {
+    fn report(&self) -> MutexGuard<'_, Result<LoadReport, String>> {
+        // A report is exchanged as a whole.
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -117,6 +117,24 @@ impl ToolSource for Notes {
             self.registry.replace_owner_where_free(self.owner(), known.values().cloned());
         assert!(replaced.left_out.is_empty(), "{replaced:?}");
     }
+
+    fn why_not(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.dir.join(name)).ok()?;
+        text.is_empty().then(|| "the note is empty".to_owned())
+    }
+}
+
+#[test]
+fn a_store_says_why_it_holds_back_a_tool() {
+    let world = World::new();
+    world.write("notes/milk", "");
+    let host = world.host();
+    let registry = Arc::clone(host.registry());
+    let dir = world.path("notes");
+    host.add_source(Arc::new(Notes { dir, registry, known: Mutex::default() }));
+    let why = |name| host.find(name).expect_err("no such tool").to_string();
+    assert_eq!(why("milk"), r#"there is no tool "milk"; the note is empty"#);
+    assert_eq!(why("bread"), r#"there is no tool "bread""#);
 }
 
 #[tokio::test]

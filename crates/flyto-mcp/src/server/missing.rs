@@ -49,7 +49,13 @@ impl Missing {
 /// Why there is no tool, in the names that clients have: that it is held back, what kept the tool from being loaded, else names that are near.
 fn message(server: &Shared, err: &CallError) -> String {
     let mut res = err.to_string();
-    let CallError::NotFound { name, similar, missing_plugin, findings } = err else { return res };
+    let CallError::NotFound { name, similar, missing_plugin, findings, held_back } = err else {
+        return res;
+    };
+    // No other tool is meant.
+    if held_back.is_some() {
+        return res;
+    }
     if let Some(refusal) = server.servers.as_ref().and_then(|it| it.refusal(name)) {
         return refusal;
     }

@@ -142,6 +142,26 @@ fn a_text_that_is_let_run_once_ends_with_the_server() {
 }
 
 #[test]
+fn a_tool_that_cannot_be_called_now_is_explained() {
+    for is_modern in [false, true] {
+        let place = place(&json!({}));
+        let mut client = Asked::new(&place, is_modern);
+        client.propose(&answer(LATER));
+        let why = |client: &mut Asked| client.greet()["error"]["message"].take();
+        let waits = why(&mut client);
+        let waits = waits.as_str().unwrap();
+        assert!(waits.contains("a proposal of that name waits for an answer: `flyto "), "{waits}");
+        let (_, result) = client.propose(&answer(SAVE));
+        assert!(text(&result).contains("is saved as version 1"), "{result}");
+        let archived = place.evolving(&["evolve", "archive", "greet"]).run();
+        assert_eq!(archived.code, Some(0), "{}", archived.shown());
+        let set_aside = why(&mut Asked::new(&place, is_modern));
+        let set_aside = set_aside.as_str().unwrap();
+        assert!(set_aside.contains("of that name was set aside: `flyto "), "{set_aside}");
+    }
+}
+
+#[test]
 fn a_denial_tells_the_model_why() {
     for is_modern in [false, true] {
         let place = place(&json!({}));
