@@ -102,7 +102,8 @@ fn done(res: Result) -> ExitCode {
 fn usage() -> String {
     let mut res = String::from("usage: bench NAME [OPTION]…\n");
     for (name, about, own, _) in BENCHES {
-        res.push_str(&format!("\n  {name:<8}{about:<36}{}", own.join(" ")));
+        let line = format!("  {name:<10}{about:<42}{}", own.join(" "));
+        res.push_str(&format!("\n{}", line.trim_end()));
     }
     res.push_str("\n\noptions:\n");
     for (name, value, about) in options::ALL {
