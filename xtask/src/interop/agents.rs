@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use super::{
     Place, Row,
     clients::{Said, said},
-    install::{AGENTS, npm, shown},
+    install::AGENTS,
 };
 use crate::{process::program, stop::Stop};
 
@@ -20,7 +20,7 @@ const PROGRAMS: [(&str, &str, &str, &str); 3] = [
 
 /// A row for each.
 pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
-    let dir = npm(place, "agents", AGENTS)?;
+    let dir = AGENTS.dir(place);
     let row = |(client, name, package, found): (&str, &str, &str, &str)| {
         let home = place.home(name)?;
         let mut install = program(&place.flyto);
@@ -34,7 +34,7 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
             _ => Err(installed.text),
         };
         Ok(Row {
-            peer: shown(AGENTS, package),
+            peer: AGENTS.shown(package),
             era: "its own",
             exercised: format!("`flyto install {client}`, `{name} mcp list`"),
             result: result.map(|_| found.to_lowercase()),

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use super::{
     Place, Row,
-    install::{NODE, PYTHON, node, npm, pip, shown},
+    install::{NODE, PYTHON, node},
 };
 use crate::{process::program, stop::Stop};
 
@@ -13,11 +13,11 @@ const TOOL_FAILED: i32 = 5;
 
 /// The inspector: lists and calls by its command line, and a person's answers by its daemon.
 pub(super) fn inspector(place: &Place) -> Result<Vec<Row>, Stop> {
-    let dir = npm(place, "node", NODE)?;
+    let dir = NODE.dir(place);
     let home = place.home("inspector")?;
     let package = "@modelcontextprotocol/inspector/clients";
     let row = |era: &'static str, exercised: &str, result| Row {
-        peer: shown(NODE, "inspector"),
+        peer: NODE.shown("inspector"),
         era,
         exercised: exercised.to_owned(),
         result,
@@ -62,7 +62,7 @@ pub(super) fn inspector(place: &Place) -> Result<Vec<Row>, Stop> {
 
 /// The official SDK for Python, and another library, by scripts that tell what they exercised.
 pub(super) fn python(place: &Place) -> Result<Vec<Row>, Stop> {
-    let dir = pip(place, "python", PYTHON)?;
+    let dir = PYTHON.dir(place);
     let home = place.home("python")?;
     let mut rows = Vec::new();
     for (package, era, script) in
@@ -72,7 +72,7 @@ pub(super) fn python(place: &Place) -> Result<Vec<Row>, Stop> {
         python.arg(place.fixtures.join(script)).arg(&place.flyto).args(Place::SERVE);
         let said = said(python, &home)?;
         let row = |exercised: &str, result| Row {
-            peer: shown(PYTHON, package),
+            peer: PYTHON.shown(package),
             era,
             exercised: exercised.to_owned(),
             result,

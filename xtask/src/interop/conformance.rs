@@ -5,7 +5,7 @@
 
 use super::{
     Place, Row,
-    install::{NODE, node, npm, shown},
+    install::{NODE, node},
     server::Server,
 };
 use crate::stop::Stop;
@@ -18,7 +18,7 @@ const SCRIPT: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
 /// A row for each revision.
 pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
-    let dir = npm(place, "node", NODE)?;
+    let dir = NODE.dir(place);
     let home = place.home("conformance")?;
     let server = Server::start(place, &home)?;
     let row = |(revision, era): (&str, &'static str)| {
@@ -36,7 +36,7 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
         let result = summary(&text);
         let exercised = format!("all scenarios of a server of {revision}");
         let result = if output.status.success() { Ok(result) } else { Err(result) };
-        Ok(Row { peer: shown(NODE, "conformance"), era, exercised, result })
+        Ok(Row { peer: NODE.shown("conformance"), era, exercised, result })
     };
     REVISIONS.into_iter().map(row).collect()
 }

@@ -2,10 +2,12 @@
 //!
 //! Each peer is installed below `target/interop`, once for each version that is named here. What was exercised with it, and
 //! what came of it, is a row of the table at the end. It needs npm, Python 3 and a network. `.ci/run` runs `python` and `inspector`,
-//! the fast parts, before the tests. A part whose packages cannot be installed is left out, and says so; under CI that is a failure.
+//! the fast parts, before the tests, and has installed their packages meanwhile with `--install`. A part whose packages cannot be
+//! installed is left out, and says so; under CI that is a failure.
 
 use std::{cell::Cell, path::PathBuf};
 
+use self::install::Packages;
 use crate::{
     process::{cargo, root, run as run_program},
     stop::Stop,
@@ -31,20 +33,66 @@ struct Row {
     result: Result<String, String>,
 }
 
-/// One part of this chore: what it is called, what it runs, and what gives its rows.
-type Part = (&'static str, &'static str, fn(&Place) -> Result<Vec<Row>, Stop>);
+/// One part of this chore.
+struct Part {
+    name: &'static str,
+    /// What it runs.
+    about: &'static str,
+    packages: &'static [&'static Packages],
+    /// Exercises what is installed.
+    rows: fn(&Place) -> Result<Vec<Row>, Stop>,
+}
+
+impl Part {
+    fn run(&self, place: &Place) -> Result<Vec<Row>, Stop> {
+        self.install(place)?;
+        (self.rows)(place)
+    }
+
+    fn install(&self, place: &Place) -> Result<(), Stop> {
+        self.packages.iter().try_for_each(|it| it.install(place))
+    }
+}
 
 /// Every part, the cheapest first. Those that are not [`LARGE`] run by default.
 const PARTS: &[Part] = &[
-    ("inspector", "the official inspector calls tools of `flyto serve`", clients::inspector),
-    ("python", "the Python SDK and fastmcp call tools of `flyto serve`", clients::python),
-    ("servers", "`flyto` calls tools of public servers", servers::rows),
-    ("conformance", "the official suite of the protocol, both eras", conformance::rows),
-    ("agents", "Claude Code, Gemini CLI and Codex after `flyto install`", agents::rows),
+    Part {
+        name: "inspector",
+        about: "the official inspector calls tools of `flyto serve`",
+        packages: &[&install::NODE],
+        rows: clients::inspector,
+    },
+    Part {
+        name: "python",
+        about: "the Python SDK and fastmcp call tools of `flyto serve`",
+        packages: &[&install::PYTHON],
+        rows: clients::python,
+    },
+    Part {
+        name: "servers",
+        about: "`flyto` calls tools of public servers",
+        packages: &[&install::NODE_SERVERS, &install::PYTHON_SERVERS],
+        rows: servers::rows,
+    },
+    Part {
+        name: "conformance",
+        about: "the official suite of the protocol, both eras",
+        packages: &[&install::NODE],
+        rows: conformance::rows,
+    },
+    Part {
+        name: "agents",
+        about: "Claude Code, Gemini CLI and Codex after `flyto install`",
+        packages: &[&install::AGENTS],
+        rows: agents::rows,
+    },
 ];
 
 /// Programs of several hundred MB, which run only where they are named.
 const LARGE: &[&str] = &["agents"];
+
+/// The option that installs the packages of parts and runs nothing.
+const INSTALL: &str = "--install";
 
 /// Where things are.
 #[derive(Debug)]
@@ -85,31 +133,37 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         println!("{}", usage());
         return Ok(());
     }
-    if let Some(unknown) = args.iter().find(|it| !PARTS.iter().any(|(name, ..)| name == it)) {
-        let known: Vec<_> = PARTS.iter().map(|(name, ..)| *name).collect();
+    let (install, args): (Vec<_>, Vec<_>) = args.iter().partition(|it| *it == INSTALL);
+    if let Some(unknown) = args.iter().find(|it| !PARTS.iter().any(|part| part.name == **it)) {
+        let known: Vec<_> = PARTS.iter().map(|it| it.name).collect();
         let known = known.join(", ");
         return Err(Stop::usage(format!("there is no part `{unknown}`; there are {known}")));
     }
-    // The features of the tests, so that nothing is compiled twice.
-    run_program(cargo("build --quiet --workspace --exclude xtask --all-features --bin flyto"))?;
+    let is_wanted = |part: &&Part| match args.is_empty() {
+        true => !LARGE.contains(&part.name),
+        false => args.iter().any(|it| *it == part.name),
+    };
     let place = Place {
         dir: root().join("target/interop"),
         flyto: root().join("target/debug/flyto"),
         fixtures: root().join("fixtures/mcp"),
         lacks_packages: Cell::new(false),
     };
+    if !install.is_empty() {
+        return PARTS.iter().filter(is_wanted).try_for_each(|it| it.install(&place));
+    }
+    // The features of the tests, so that nothing is compiled twice.
+    run_program(cargo("build --quiet --workspace --exclude xtask --all-features --bin flyto"))?;
     let must_run = std::env::var_os("CI").is_some_and(|it| !it.is_empty() && it != "false");
     let mut rows = Vec::new();
-    for (name, _, part) in PARTS {
-        let is_named = args.iter().any(|it| it == name);
-        if is_named || (args.is_empty() && !LARGE.contains(name)) {
-            match part(&place) {
-                Ok(more) => rows.extend(more),
-                Err(Stop::Failed(why)) if place.lacks_packages.take() && !must_run => {
-                    println!("interop: left out {name}, which is a failure under CI: {why}");
-                }
-                Err(err) => return Err(err),
+    for part in PARTS.iter().filter(is_wanted) {
+        match part.run(&place) {
+            Ok(more) => rows.extend(more),
+            Err(Stop::Failed(why)) if place.lacks_packages.take() && !must_run => {
+                let name = part.name;
+                println!("interop: left out {name}, which is a failure under CI: {why}");
             }
+            Err(err) => return Err(err),
         }
     }
     println!("{}", table(&rows));
@@ -122,17 +176,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
 /// Which words this chore takes, and what each runs.
 fn usage() -> String {
     let mut res = String::from(
-        "usage: cargo xtask interop [PART]…\n\n\
+        "usage: cargo xtask interop [--install] [PART]…\n\n\
          Runs the program against the clients and the servers of others, and prints a table of what came of it.\n\
          It needs npm, Python 3 and a network, and installs each peer below target/interop.\n",
     );
-    for (name, runs, _) in PARTS {
+    for Part { name, about, .. } in PARTS {
         let mark = if LARGE.contains(name) { " (only where it is named)" } else { "" };
-        res.push_str(&format!("\n  {name:<14}{runs}{mark}"));
+        res.push_str(&format!("\n  {name:<14}{about}{mark}"));
     }
     res.push_str(
         "\n\nWithout a PART, all run that need not be named. A part whose packages cannot be installed\n\
-         is left out, and fails where the variable CI is set.",
+         is left out, and fails where the variable CI is set. With --install, packages are installed\n\
+         and nothing is run.",
     );
     res
 }
@@ -172,8 +227,8 @@ mod tests {
     #[test]
     fn the_help_names_every_part() {
         let text = usage();
-        for (name, runs, _) in PARTS {
-            assert!(text.contains(&format!("  {name} ")) && text.contains(runs), "{text}");
+        for Part { name, about, .. } in PARTS {
+            assert!(text.contains(&format!("  {name} ")) && text.contains(about), "{text}");
         }
         assert!(text.lines().all(|it| it.chars().count() <= 104), "{text}");
     }
@@ -189,5 +244,6 @@ mod tests {
     #[test]
     fn an_unknown_part_is_a_usage_error() {
         assert!(matches!(run(&["nonsense".into()]), Err(Stop::Usage(_))));
+        assert!(matches!(run(&[INSTALL.into(), "nonsense".into()]), Err(Stop::Usage(_))));
     }
 }

@@ -10,24 +10,12 @@ use serde_json::{Value, json};
 use super::{
     Place, Row,
     clients::said,
-    install::{npm, pip, shown},
+    install::{NODE_SERVERS, PYTHON_SERVERS},
 };
 use crate::{
     process::{program, run as run_program},
     stop::Stop,
 };
-
-/// Servers of the era of handshakes.
-const NODE_SERVERS: &[&str] = &[
-    "node@24.21.0",
-    "@modelcontextprotocol/server-everything@2026.8.31",
-    "@modelcontextprotocol/server-filesystem@2026.8.31",
-    "@modelcontextprotocol/server-memory@2026.8.31",
-    "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
-];
-/// Servers of the era without them.
-const PYTHON_SERVERS: &[&str] =
-    &["mcp-server-fetch==2026.10.24", "mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
 
 /// A call: the tool and its input, the exit code, and what the answer holds.
 type Call<'a> = (&'a [&'a str], i32, &'a str);
@@ -90,8 +78,8 @@ const CALLS: &[(&str, &[Call<'_>])] = &[
 
 /// The program against each server: what it lists, and calls of its tools.
 pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
-    let node = npm(place, "node-servers", NODE_SERVERS)?;
-    let python = pip(place, "python-servers", PYTHON_SERVERS)?;
+    let node = NODE_SERVERS.dir(place);
+    let python = PYTHON_SERVERS.dir(place);
     let home = place.dir.join("homes/servers");
     let work = prepare(&home, &node, &python)?;
     let mut rows = Vec::new();
@@ -101,8 +89,8 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
             flyto.args(words);
             said(flyto, &home)
         };
-        let packages = if is_python(name) { PYTHON_SERVERS } else { NODE_SERVERS };
-        let peer = shown(packages, name);
+        let packages = if is_python(name) { &PYTHON_SERVERS } else { &NODE_SERVERS };
+        let peer = packages.shown(name);
         let listed = flyto(&["servers", "show", name, "--format", "json"])?;
         let report: Value = serde_json::from_str(&listed.text).unwrap_or_default();
         let era = match report["revision"].as_str() {
@@ -133,7 +121,7 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
 }
 
 fn is_python(name: &str) -> bool {
-    PYTHON_SERVERS.iter().any(|it| it.starts_with(&format!("mcp-server-{name}=")))
+    PYTHON_SERVERS.holds(&format!("mcp-server-{name}"))
 }
 
 /// A home whose configuration has every server, and a directory for them, which is a repository with one new file.
