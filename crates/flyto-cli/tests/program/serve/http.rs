@@ -324,13 +324,32 @@ fn the_end_of_a_session_cancels_its_jobs() {
     let tree = watched(&lines(&ids, 3));
     assert_eq!(server.send("DELETE", "/mcp", &first, "").status, 204);
     assert_eq!(survivors(&tree), 0);
-    // As the one that was used least recently.
-    start(&server.session(&json!({})));
+    // However many others come, they take the places of those that are idle.
+    let busy = server.session(&json!({}));
+    start(&busy);
     let tree = watched(&lines(&ids, 3));
+    let idle = server.session(&json!({}));
     for _ in 0..64 {
         server.session(&json!({}));
     }
+    let ping = request(3, "ping", &json!({}));
+    assert_eq!(server.post(&idle, &ping).status, 404);
+    assert_eq!(server.post(&busy, &ping).status, 200);
+    assert_eq!(server.send("DELETE", "/mcp", &busy, "").status, 204);
     assert_eq!(survivors(&tree), 0);
+}
+
+#[test]
+fn a_handshake_that_is_refused_opens_no_session() {
+    let place = allowed(&[("t", "true", "")]);
+    let server = Server::start(&place, &[]);
+    let first = server.session(&json!({}));
+    for _ in 0..64 {
+        let refused = server.post(&[], &request(1, "initialize", &json!({})));
+        assert_eq!(refused.status, 400, "{}", refused.head);
+        assert_eq!(refused.header("mcp-session-id"), None);
+    }
+    assert_eq!(server.post(&first, &request(2, "ping", &json!({}))).status, 200);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use http_body_util::{BodyExt as _, Full, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
+    header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
     server::conn::http1,
     service::service_fn,
 };
@@ -140,9 +140,10 @@ pub struct HttpOptions {
     /// streams of changes. A further call gets a result that says so, and a further stream status 503. So no client keeps
     /// others from what is answered at once. With fewer than 4 there are no streams, and with 0 nothing is answered.
     pub max_connections: usize,
-    /// Most sessions of the era of handshakes: 64. The one that was used least recently makes room for a new one.
-    /// Its calls go on, and its jobs are cancelled; its next request gets status 404, upon which a client begins a new session ("MCP 2025-11-25,
-    /// Basic, Transports, Session Management"). 0 counts as 1.
+    /// Most sessions of the era of handshakes: 64. Of those without a call, a job or an open stream, the one that was used least
+    /// recently makes room for a new one; its next request gets status 404, upon which a client begins a new session
+    /// ("MCP 2025-11-25, Basic, Transports, Session Management"). Where there is none of these, a new one gets status 503. 0
+    /// counts as 1.
     pub max_sessions: usize,
 }
 
@@ -407,7 +408,7 @@ impl Endpoint {
                 return json(None, &Err(fault));
             }
         };
-        let mut opened = None;
+        let mut opens = None;
         let session = match checks::era(headers, &message) {
             Err(fault) => return json(message_id(&message), &Err(fault)),
             Ok(checks::Era::Modern) => Session::of_one_message(
@@ -415,16 +416,11 @@ impl Endpoint {
                 Arc::clone(&self.jobs),
                 Arc::clone(&self.waiting),
             ),
-            Ok(checks::Era::Handshake) => match self.sessions.open(self.shares.of_session()) {
-                Ok((name, session)) => {
-                    opened = Some(name);
-                    session
-                }
-                Err(err) => {
-                    let fault = Fault::internal(format!("failed to open a session: {err}"));
-                    return json(message_id(&message), &Err(fault));
-                }
-            },
+            Ok(checks::Era::Handshake) => {
+                let session = Session::lasting(Some(self.shares.of_session()));
+                opens = Some(Arc::clone(&session));
+                session
+            }
             Ok(checks::Era::InSession) => {
                 let Some(name) = header(headers, SESSION_HEADER) else {
                     let fault = Fault::invalid_request("the header \"Mcp-Session-Id\" is missing");
@@ -438,9 +434,13 @@ impl Endpoint {
         };
         let (outbox, events) = Outbox::channel();
         let peer = Peer::new(Arc::clone(&self.server), outbox, session);
-        let mut res = match peer.receive(Ok(message)) {
+        match peer.receive(Ok(message)) {
             Work::Silent => plain(StatusCode::ACCEPTED),
-            Work::Answered(id, outcome) => json(id.as_ref(), &outcome),
+            // A handshake that is refused opens no session.
+            Work::Answered(id, outcome) => match opens.filter(|_| outcome.is_ok()) {
+                Some(session) => self.opened(session, id.as_ref(), &outcome),
+                None => json(id.as_ref(), &outcome),
+            },
             Work::Subscribed(id) => {
                 let Ok(permit) = Arc::clone(&self.shares.streams).try_acquire_owned() else {
                     return plain(StatusCode::SERVICE_UNAVAILABLE);
@@ -457,13 +457,26 @@ impl Endpoint {
                 tokio::spawn(async move { endpoint.run(&peer, &id, work).await });
                 Events::begun(events).await
             }
-        };
-        if let Some(name) = opened
-            && let Ok(name) = HeaderValue::try_from(name)
-        {
-            res.headers_mut().insert(SESSION_HEADER, name);
         }
-        res
+    }
+
+    /// The answer to a handshake that opens a session; 503 where there is no room for one.
+    fn opened(&self, session: Arc<Session>, id: Option<&Id>, outcome: &Outcome) -> Response<Body> {
+        match self.sessions.keep(session) {
+            Ok(name) => {
+                let mut res = json(id, outcome);
+                // Its alphabet is that of base64url.
+                let name = HeaderValue::try_from(name).ok();
+                res.headers_mut()
+                    .extend(name.map(|it| (HeaderName::from_static(SESSION_HEADER), it)));
+                res
+            }
+            Err(why) => {
+                let mut res = json(id, &Err(Fault::internal(why)));
+                *res.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                res
+            }
+        }
     }
 
     /// Runs a call to its end. A client that closes the stream takes it back.
