@@ -31,10 +31,17 @@ pub(crate) enum Id {
 }
 
 impl Id {
-    /// The id that a JSON value is; `None` for a value that is no id, or a long one.
+    /// The id that a JSON value is; `None` for a value that is no id, a long one, or a number that an answer may give as another
+    /// one.
     pub(crate) fn from_value(value: Value) -> Option<Self> {
+        /// Beyond 2⁵³ a double stands for several integers (RFC 8259, section 6).
+        const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
         match value {
-            Value::Number(number) => Some(Self::Number(number)),
+            Value::Number(number)
+                if !number.is_f64() || number.as_f64().is_some_and(|it| it.abs() <= MAX_EXACT) =>
+            {
+                Some(Self::Number(number))
+            }
             Value::String(text) if text.len() <= MAX_ID_BYTES => Some(Self::Text(text)),
             _ => None,
         }
@@ -129,7 +136,10 @@ impl<'a> Message<'a> {
             return refuse(id, "the member \"jsonrpc\" must be \"2.0\"");
         }
         if has_id && id.is_none() {
-            return refuse(None, "an id is a number, or a string of at most 512 bytes");
+            return refuse(
+                None,
+                "an id is a number that 64 bits hold, or a string of at most 512 bytes",
+            );
         }
         match (method, id) {
             (Some(method), id) => {
@@ -310,7 +320,15 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            expect!["-32600 an id is a number, or a string of at most 512 bytes (id None)"],
+            expect![
+                "-32600 an id is a number that 64 bits hold, or a string of at most 512 bytes (id None)"
+            ],
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"ping"}"#,
+            expect![
+                "-32600 an id is a number that 64 bits hold, or a string of at most 512 bytes (id None)"
+            ],
         );
         check(
             r#"{"jsonrpc":"2.0","id":7,"method":7}"#,
