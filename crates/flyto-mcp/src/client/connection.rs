@@ -27,7 +27,7 @@ use super::{
     http,
     listing::{self, Listed},
     options::{ClientOptions, SERVED_BY},
-    peer::Peer,
+    peer::{InFlight, Peer, SUBSCRIBE},
     stdio::Child,
 };
 
@@ -262,10 +262,10 @@ impl Connection {
 
 /// In the new era, changes are told to clients that ask for them; the request stays open. `None` in the era of handshakes, where
 /// they are told without that, and where the server refuses.
-async fn subscribe(peer: &Arc<Peer>) -> Option<super::peer::InFlight> {
+async fn subscribe(peer: &Arc<Peer>) -> Option<InFlight> {
     if !peer.revision().is_some_and(crate::Revision::is_modern) {
         return None;
     }
     let filter = r#"{"toolsListChanged":true}"#;
-    peer.begin("subscriptions/listen", &[("notifications", filter)], false).await.ok()
+    peer.begin(SUBSCRIBE, &[("notifications", filter)], false).await.ok()
 }

@@ -55,6 +55,26 @@ impl PartialEq for Definition {
 }
 
 impl Definition {
+    /// Reads an element of `tools` from its text. One that nests deeper than 128 levels is not read.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    pub(super) fn parse(text: &RawValue) -> Result<Self, String> {
+        /// The name in a definition that cannot be read whole, since it nests too deep.
+        #[derive(serde::Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let value = serde_json::from_str(text.get()).map_err(|err| {
+            let name = serde_json::from_str::<Named>(text.get()).map(|it| it.name);
+            let name = name.unwrap_or_else(|_| "a tool".to_owned());
+            let shown: String = name.escape_debug().take(MAX_NAME_CHARS).collect();
+            format!("{shown} cannot be read: {err}")
+        })?;
+        Self::read(value)
+    }
+
     /// Reads an element of `tools`.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ use super::{
     events::{Event, Events},
     incoming::RpcError,
     options::ClientOptions,
+    pace::Pace,
     peer::{Outgoing, OutgoingKind, Peer, RequestError},
 };
 use crate::Revision;
@@ -269,7 +270,7 @@ impl Exchange {
     /// Hands each message of a stream to the peer.
     async fn events(&self, response: Response<Incoming>) {
         let mut body = response.into_body();
-        let mut events = Events::new(self.longest);
+        let (mut events, mut pace) = (Events::new(self.longest), Pace::unasked());
         while let Some(Ok(frame)) = body.frame().await {
             let Ok(piece) = frame.into_data() else { continue };
             events.push(&piece, |event| match event {
@@ -280,6 +281,7 @@ impl Exchange {
                 return;
             }
             tokio::task::yield_now().await;
+            self.peer.keep_pace(&mut pace, piece.len()).await;
         }
     }
 

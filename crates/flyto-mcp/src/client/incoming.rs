@@ -38,6 +38,19 @@ pub(super) struct RpcError {
     pub(super) data: Option<Value>,
 }
 
+impl RpcError {
+    /// The error of an answer.
+    fn read(text: &RawValue) -> Self {
+        serde_json::from_str(text.get())
+            .unwrap_or_else(|_| Self::odd("the answer has an error that cannot be read"))
+    }
+
+    /// What is told of an answer that the protocol does not have.
+    fn odd(why: &str) -> Self {
+        Self { code: 0, message: why.to_owned(), data: None }
+    }
+}
+
 /// A text of which at most [`MAX_ERROR_CHARS`] are kept.
 fn cut<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = Cow::<'de, str>::deserialize(deserializer)?;
@@ -55,7 +68,8 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    error: Option<RpcError>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// A string that is borrowed where it has no escapes.
@@ -90,9 +104,12 @@ fn one(text: &[u8]) -> Result<Incoming<'_>, ()> {
         (None, id) => {
             let outcome = match (result, error) {
                 (Some(result), None) => Ok(result),
-                (None, Some(error)) => Err(error),
-                _ => return Err(()),
+                (None, Some(error)) => Err(RpcError::read(error)),
+                (Some(_), Some(_)) => Err(RpcError::odd("the answer has a result and an error")),
+                (None, None) if id.is_none() => return Err(()),
+                (None, None) => Err(RpcError::odd("the answer has neither a result nor an error")),
             };
+            // One of ours that it names has its answer, however odd.
             Ok(match id.and_then(|it| it.get().parse().ok()) {
                 Some(id) => Incoming::Response { id, outcome },
                 None => Incoming::Foreign,
@@ -170,8 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_told() {
-        for line in ["", "x", "5", "{}", r#"{"id":1}"#, r#"{"id":1,"result":1,"error":{"code":1}}"#]
-        {
+        for line in ["", "x", "5", "{}", r#"{"result":"#] {
             check(line, expect!["Err(())"]);
         }
         check(&format!("[{}]", vec!["{}"; MAX_BATCH + 1].join(",")), expect!["Err(())"]);
@@ -181,6 +197,14 @@ mod tests {
             "]".repeat(1 << 20)
         );
         read(deep.as_bytes(), |it| assert!(matches!(it, Ok(Incoming::Notification { .. }))));
+    }
+
+    #[test]
+    fn an_odd_answer_is_one() {
+        check(r#"{"id":1}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has neither a result nor an error", data: None }) })"#]]);
+        check(r#"{"id":1,"result":1,"error":{"code":1}}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has a result and an error", data: None }) })"#]]);
+        check(r#"{"id":1,"error":{"code":"x","message":5}}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has an error that cannot be read", data: None }) })"#]]);
+        check(r#"{"id":1,"result":1,"error":null}"#, expect!["Ok(Response { id: 1, outcome: Ok(RawValue(1)) })"]);
     }
 
     #[test]

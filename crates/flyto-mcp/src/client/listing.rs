@@ -7,7 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use flyto_tools::SchemaChecker;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{json, value::RawValue};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -36,7 +36,7 @@ pub(super) struct Listed {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Page {
-    tools: Vec<Value>,
+    tools: Vec<Box<RawValue>>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
@@ -48,12 +48,12 @@ struct Page {
 ///
 /// The runtime ends.
 async fn read_all(
-    tools: Vec<Value>,
+    tools: Vec<Box<RawValue>>,
     mut checker: SchemaChecker,
 ) -> Result<(Vec<Result<Definition, String>>, SchemaChecker), RequestError> {
     let read = move || {
         let read = tools.into_iter().map(|it| {
-            let tool = Definition::read(it)?;
+            let tool = Definition::parse(&it)?;
             tool.check_schemas(&mut checker).map(|()| tool)
         });
         (read.collect(), checker)
@@ -79,7 +79,7 @@ pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, R
     };
     let (mut n_bytes, mut checker) = (0, SchemaChecker::new());
     let mut cursor: Option<String> = None;
-    'pages: for _ in 0..MAX_PAGES {
+    'pages: for n_pages in 1..=MAX_PAGES {
         let named = cursor.as_ref().map(|it| json!(it).to_string());
         let members: Vec<_> = named.iter().map(|it| ("cursor", it.as_str())).collect();
         let answer = peer.request("tools/list", &members).await?;
@@ -107,6 +107,9 @@ pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, R
             }
         }
         match page.next_cursor {
+            Some(_) if n_pages == MAX_PAGES => {
+                fault(&mut res, format!("its list of tools has more than {MAX_PAGES} pages"));
+            }
             Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
             Some(_) => {
                 fault(&mut res, "its list of tools has no end".to_owned());

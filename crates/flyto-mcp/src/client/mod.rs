@@ -21,6 +21,7 @@ mod incoming; // what a server sends
 mod lines; //    lines of bounded length
 #[cfg(not(feature = "tls"))]
 mod no_tls; //   … in a build without them
+mod pace; //     floods
 mod peer; //     requests that wait for an answer
 mod stdio; //    a server that is a program
 #[cfg(feature = "tls")]

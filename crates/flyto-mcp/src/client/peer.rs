@@ -22,6 +22,7 @@ use super::{
     elicitation::{Elicitation, ElicitationHandler},
     incoming::{self, Incoming, RpcError},
     options::ClientOptions,
+    pace::Pace,
 };
 use crate::Revision;
 
@@ -100,6 +101,9 @@ pub(super) struct Note {
     pub(super) message: Option<String>,
 }
 
+/// The request that has no answer before its end: changes are told meanwhile.
+pub(super) const SUBSCRIBE: &str = "subscriptions/listen";
+
 /// The newest note takes the place of the one before.
 pub(super) type Notes = watch::Receiver<Option<Note>>;
 
@@ -108,6 +112,8 @@ pub(super) type Notes = watch::Receiver<Option<Note>>;
 struct Pending {
     answer: oneshot::Sender<Answer>,
     notes: watch::Sender<Option<Note>>,
+    /// A subscription has no answer before its end.
+    is_subscription: bool,
 }
 
 /// What callers and the task of a connection share.
@@ -121,6 +127,8 @@ pub(super) struct Peer {
     revision: OnceLock<Revision>,
     /// Woken when the server says that its tools changed.
     pub(super) tools_changed: Notify,
+    /// Woken when a request begins.
+    asked: Notify,
     /// Cancelled when the connection has ended.
     pub(super) closed: CancellationToken,
     handler: Option<Arc<dyn ElicitationHandler>>,
@@ -154,6 +162,7 @@ impl Peer {
             outbox,
             revision: OnceLock::new(),
             tools_changed: Notify::new(),
+            asked: Notify::new(),
             closed: CancellationToken::new(),
             handler,
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
@@ -231,9 +240,11 @@ impl Peer {
             }
             state.last_id += 1;
             let id = state.last_id;
-            state.pending.insert(id, Pending { answer, notes });
+            let is_subscription = method == SUBSCRIBE;
+            state.pending.insert(id, Pending { answer, notes, is_subscription });
             id
         };
+        self.asked.notify_waiters();
         let in_flight = InFlight { peer: Arc::clone(self), id, answered, notes: heard };
         let meta = self.meta(method, wants_notes.then_some(id));
         let text = request_text(id, method, members, meta.as_ref());
@@ -334,6 +345,20 @@ impl Peer {
             Ok(Incoming::Request { id, method, params }) => self.requested(id, &method, params),
             Err(()) => self.unreadable(),
         });
+    }
+
+    /// Waits as long as the pace says where so many bytes came and no request waits for an answer.
+    pub(super) async fn keep_pace(&self, pace: &mut Pace, n_bytes: usize) {
+        let asked = self.asked.notified();
+        if self.state().pending.values().any(|it| !it.is_subscription) {
+            return pace.begin_anew();
+        }
+        let Some(pause) = pace.pause(n_bytes) else { return };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = asked => {}
+            () = self.closed.cancelled() => {}
+        }
     }
 
     /// Counts a line that is no message, and ends the connection at the bound.

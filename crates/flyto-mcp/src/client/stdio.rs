@@ -18,11 +18,12 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     sync::mpsc,
     task::{JoinHandle, yield_now},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use super::{
     lines::{Line, Lines},
+    pace::Pace,
     peer::{Outgoing, Peer},
 };
 
@@ -132,35 +133,40 @@ async fn write(mut stdin: BoxedWriter, mut messages: mpsc::Receiver<Outgoing>) {
     }
 }
 
-/// Keeps the end of stderr, so that the program never waits for a reader.
+/// Keeps the end of stderr. A program that complains without end waits for its reader, others do not.
 async fn keep(mut stderr: BoxedReader, tail: Tail) {
-    let mut piece = vec![0; 4 * 1024];
+    let (mut piece, mut pace) = (vec![0; 4 * 1024], Pace::complaints());
     while let Ok(n @ 1..) = stderr.read(&mut piece).await {
         tail.push(&piece[..n]);
-        yield_now().await;
+        match pace.pause(n) {
+            Some(pause) => sleep(pause).await,
+            None => yield_now().await,
+        }
     }
 }
 
 /// Reads messages until the end of the stream, which ends the connection.
 async fn read(mut stdout: BoxedReader, peer: Arc<Peer>, tail: Tail, longest: usize) {
-    let mut lines = Lines::new(longest);
+    let (mut lines, mut pace) = (Lines::new(longest), Pace::unasked());
     loop {
         let read = tokio::select! {
             read = stdout.read_buf(lines.room()) => read,
             () = peer.closed.cancelled() => return,
         };
-        match read {
-            Ok(1..) => lines.take(|line| match line {
-                Line::Whole(line) => peer.receive(line),
-                Line::TooLong { start, bytes } => peer.receive_too_long(start, bytes),
-            }),
+        let n_bytes = match read {
+            Ok(n @ 1..) => n,
             _ => break,
-        }
+        };
+        lines.take(|line| match line {
+            Line::Whole(line) => peer.receive(line),
+            Line::TooLong { start, bytes } => peer.receive_too_long(start, bytes),
+        });
         if lines.is_endless() {
             return peer.close("it sent a line without end");
         }
         // A flood keeps no other task waiting.
         yield_now().await;
+        peer.keep_pace(&mut pace, n_bytes).await;
     }
     let said = tail.last_line().map(|it| format!("; it said last: {it}")).unwrap_or_default();
     peer.close(format!("its program closed its output{said}"));

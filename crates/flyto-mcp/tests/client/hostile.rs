@@ -177,7 +177,37 @@ async fn a_list_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
+async fn a_tool_that_nests_too_deep_costs_itself() {
+    let world = World::new(&["deep"]).connected().await;
+    let report = world.report();
+    let told = "deep cannot be read: recursion limit exceeded";
+    assert!(report.faults.len() == 1 && report.faults[0].starts_with(told), "{report:?}");
+    assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+}
+
+#[tokio::test]
+async fn an_error_that_cannot_be_read_is_an_answer() {
+    let world = World::new(&[]).connected().await;
+    let result = world.call("odd_error", json!({})).await.expect("a result");
+    assert!(result.output.contains("an error that cannot be read"), "{}", result.output);
+    assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+}
+
+#[tokio::test]
+async fn a_server_that_chatters_answers_its_calls() {
+    for modes in [&[][..], &["modern"][..]] {
+        let world = World::new(modes).connected().await;
+        // More than is read at once while nothing is asked, and more than its pipe holds.
+        assert_eq!(world.text("chatters", json!({"bytes": 2 << 20})).await, "one moment");
+        assert_eq!(world.text("echo", json!({"text": "a"})).await, "a");
+    }
+}
+
+#[tokio::test]
 async fn a_list_without_end_is_cut() {
+    let world = World::new(&["pages"]).connected().await;
+    assert_eq!(world.report().faults, ["its list of tools has more than 100 pages"]);
+
     let world = World::new(&["endless"]).connected().await;
     let report = world.report();
     assert_eq!(report.tools, ["s:a"]);

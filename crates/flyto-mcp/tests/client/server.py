@@ -70,7 +70,14 @@ def tools():
         tool("forgets"),
         tool("breaks_off"),
         tool("null"),
+        tool("odd_error"),
+        tool("chatters"),
     ]
+    if "deep" in MODES:
+        schema = {"type": "object"}
+        for _ in range(70):
+            schema = {"type": "object", "properties": {"x": schema}}
+        res.append(tool("deep", schema=schema))
     if "far" in MODES:
         res.append(tool("far", schema={"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/x"}}}))
     path = os.environ.get("DEFINITIONS")
@@ -148,6 +155,16 @@ def call(id, params):
         answer(id, text("right"))
     elif name == "null":
         send({"jsonrpc": "2.0", "id": id, "result": None})
+    elif name == "odd_error":
+        send({"jsonrpc": "2.0", "id": id, "error": {"code": "x", "message": 5}})
+    elif name == "chatters":
+        answer(id, text("one moment"))
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}) + "\n"
+        piece = line * 1000
+        n_bytes = 0
+        while n_bytes < int(args["bytes"]):
+            n_bytes += sys.stdout.write(piece)
+        sys.stdout.flush()
     elif name == "refuses":
         fail(id, -32602, "not today")
     elif name == "breaks_schema":
@@ -214,6 +231,9 @@ def handle(message):
         if "huge" in MODES:
             page = [tool(f"t{params.get('cursor', '')}{it}", "x" * 100_000) for it in range(2)]
             answer(id, {"tools": page, "nextCursor": params.get("cursor", "") + "n"})
+            return
+        if "pages" in MODES:
+            answer(id, {"tools": [], "nextCursor": params.get("cursor", "") + "n"})
             return
         if "endless" in MODES:
             answer(id, {"tools": [tool("a")], "nextCursor": "again"})
