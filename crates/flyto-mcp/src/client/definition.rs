@@ -5,14 +5,14 @@
 //! | `name` | part of the id; kept as it is for requests |
 //! | `title`, `description` | texts for people and for models |
 //! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out. A type of the input other than `object`, and a schema that cannot be compiled, cost the tool |
-//! | `annotations.destructiveHint`, `.openWorldHint` | metadata, where they say `true` |
+//! | `annotations.destructiveHint`, `.openWorldHint` | metadata, where they say `true`. Without the former, and without a `readOnlyHint`, a tool is destructive, as the protocol has it |
 //! | other annotations | nothing: a server does not declare itself harmless |
 //! | any other member | nothing, and it is not compared |
 
 use std::fmt::Write as _;
 
 use flyto_tools::{Metadata, Origin, PermissionClass, SchemaChecker, ToolId};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of one definition, 256 KiB: schemas of large services have some tens of them.
@@ -115,16 +115,15 @@ impl Definition {
         }
         let text = |key: &str| kept.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
         let annotations = kept.get("annotations");
-        let hint = |key: &str| {
-            annotations.and_then(|it| it.get(key)).and_then(Value::as_bool) == Some(true)
-        };
+        let hint = |key: &str| annotations.and_then(|it| it.get(key)).and_then(Value::as_bool);
         let title = annotations.and_then(|it| it.get("title")).and_then(Value::as_str);
         Ok(Self {
             description: text("description").unwrap_or_default(),
             output_schema: kept.get("outputSchema").filter(|it| it.is_object()).cloned(),
             title: text("title").or_else(|| title.map(ToOwned::to_owned)),
-            destructive: hint("destructiveHint"),
-            open_world: hint("openWorldHint"),
+            // "MCP 2026-07-28, Schema, ToolAnnotations".
+            destructive: hint("destructiveHint").unwrap_or(hint("readOnlyHint") != Some(true)),
+            open_world: hint("openWorldHint") == Some(true),
             input_schema,
             name,
             kept,
@@ -265,6 +264,15 @@ mod tests {
         let harmful =
             json!({"name": "a", "inputSchema": {}, "annotations": {"destructiveHint": true}});
         assert!(read(harmful).metadata("s", "").is_destructive());
+        // One that says nothing is destructive by the protocol, unless it only reads.
+        let silent = |annotations: Value| {
+            let tool = json!({"name": "a", "inputSchema": {}, "annotations": annotations});
+            read(tool).metadata("s", "").destructive
+        };
+        assert_eq!(silent(Value::Null), Some(true));
+        assert_eq!(silent(json!({"destructiveHint": "no"})), Some(true));
+        assert_eq!(silent(json!({"readOnlyHint": true})), None);
+        assert_eq!(silent(json!({"destructiveHint": false})), None);
     }
 
     #[test]
