@@ -67,7 +67,8 @@ impl fmt::Display for Tier {
 pub enum View {
     /// As it stands there.
     AsWritten,
-    /// In what a run of Base64 decodes to (RFC 4648, either alphabet, with or without padding).
+    /// In what a run of Base64 decodes to (RFC 4648, either alphabet, with or without padding), also where that is
+    /// UTF-16.
     Base64,
     /// In what a run of hexadecimal digits decodes to.
     /// Either case; an even number of digits.
@@ -75,9 +76,9 @@ pub enum View {
     /// Behind percent-encoding (RFC 3986, section 2.1).
     /// Of ASCII characters; others stay encoded.
     Percent,
-    /// Behind the escapes of JSON, C, a shell or other languages: `\u0067`, `\u{67}`, `\x67`, `\147`.
+    /// Behind the escapes of JSON, C, a shell or other languages: `\u0067`, `\u{67}`, `\U00000067`, `\x67`, `\147`.
     Escapes,
-    /// Behind the numeric character references of HTML and XML: `&#103;`, `&#x67;`.
+    /// Behind the character references of HTML and XML: `&#103;`, `&#x67;`, `&lowbar;`.
     References,
     /// In parts that the text joins: `$A$B` of shell variables, `"a" + "b"`, `'a''b'`, words of a shell such as `a'b'c` and
     /// `a\b`, also over an escaped line end, and what `printf '%s%s' a b` prints.

@@ -77,6 +77,13 @@ fn a_hidden_token_is_found_by_its_view() {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(bytes)
     };
+    let wide: Vec<u8> = token.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let marked: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(token.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let wide_hex: String = wide.iter().map(|it| format!("{it:02X}")).collect();
+    let (wide, marked) = (base64(&wide), base64(&marked));
+    let long: String = token.bytes().map(|it| format!("\\U{it:08x}")).collect();
+    let open: String = token.bytes().map(|it| format!("&#{it}")).collect();
     let plain = base64(token.as_bytes());
     let twice = base64(format!("TOKEN={plain}").as_bytes());
     let mut shown = Vec::new();
@@ -103,6 +110,14 @@ fn a_hidden_token_is_found_by_its_view() {
         format!("{a}\u{200b}{b}"),
         format!("{a}\x08{b}"),
         token.chars().flat_map(|it| [it, '\x08', it]).collect(),
+        format!("powershell -EncodedCommand {wide}"),
+        format!("echo {marked} | base64 -d | iconv -f utf-16"),
+        format!("0x{wide_hex}"),
+        format!("$'{long}'"),
+        format!("<p>{open}</p>"),
+        format!("<p>{}</p>", token.replace('_', "&lowbar;")),
+        format!("{a}\u{301}{b}"),
+        format!("{a}\u{9b}31m{b}"),
     ] {
         let found = scan(&text);
         let best = found.iter().max_by_key(|it| it.tier).expect("something is found");
@@ -134,6 +149,14 @@ fn a_hidden_token_is_found_by_its_view() {
         line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, base64): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, base64): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, hex): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, escapes): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)"#]]
     .assert_eq(&shown.join("\n"));

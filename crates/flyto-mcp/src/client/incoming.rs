@@ -201,10 +201,28 @@ mod tests {
 
     #[test]
     fn an_odd_answer_is_one() {
-        check(r#"{"id":1}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has neither a result nor an error", data: None }) })"#]]);
-        check(r#"{"id":1,"result":1,"error":{"code":1}}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has a result and an error", data: None }) })"#]]);
-        check(r#"{"id":1,"error":{"code":"x","message":5}}"#, expect![[r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has an error that cannot be read", data: None }) })"#]]);
-        check(r#"{"id":1,"result":1,"error":null}"#, expect!["Ok(Response { id: 1, outcome: Ok(RawValue(1)) })"]);
+        check(
+            r#"{"id":1}"#,
+            expect![[
+                r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has neither a result nor an error", data: None }) })"#
+            ]],
+        );
+        check(
+            r#"{"id":1,"result":1,"error":{"code":1}}"#,
+            expect![[
+                r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has a result and an error", data: None }) })"#
+            ]],
+        );
+        check(
+            r#"{"id":1,"error":{"code":"x","message":5}}"#,
+            expect![[
+                r#"Ok(Response { id: 1, outcome: Err(RpcError { code: 0, message: "the answer has an error that cannot be read", data: None }) })"#
+            ]],
+        );
+        check(
+            r#"{"id":1,"result":1,"error":null}"#,
+            expect!["Ok(Response { id: 1, outcome: Ok(RawValue(1)) })"],
+        );
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 use std::{collections::HashSet, ops::Range};
 
+use unicode_width::UnicodeWidthChar as _;
+
 use super::{Piece, Scan};
 use crate::{ScanError, View};
 
@@ -106,8 +108,8 @@ impl Scan<'_> {
     }
 }
 
-/// Which bytes a mark begins with: control characters but for tab and ends of lines, and the first bytes of characters
-/// without a width in UTF-8.
+/// Which bytes a mark may begin with: control characters but for tab and ends of lines, and the first bytes of characters of
+/// several bytes in UTF-8.
 const BEGINS_MARK: [bool; 256] = {
     let mut res = [false; 256];
     let mut it = 0;
@@ -116,10 +118,11 @@ const BEGINS_MARK: [bool; 256] = {
         it += 1;
     }
     res[0x7f] = true;
-    res[0xc2] = true;
-    res[0xe1] = true;
-    res[0xe2] = true;
-    res[0xef] = true;
+    it = 0xc2;
+    while it <= 0xf4 {
+        res[it] = true;
+        it += 1;
+    }
     res
 };
 
@@ -148,8 +151,9 @@ fn plain_bytes(text: &[u8]) -> usize {
     text.chunks_exact(CHUNK).take_while(is_plain).count() * CHUNK
 }
 
-/// How long the mark is with which `text` begins: a sequence (ECMA-48, section 5.4 and 8.3), 1 for a control character and
-/// for an ESC that begins no sequence, the bytes of a character without a width; 0 for any other.
+/// How long the mark is with which `text` begins: a sequence (ECMA-48, section 5.4 and 8.3), 1 for a control character of ASCII
+/// and for an ESC that begins no sequence, the bytes of another control character and of a character without a width; 0 for
+/// any other. Sequences also begin with the characters of one byte in ISO 6429, which are U+0080 to U+009F.
 fn len(text: &[u8]) -> usize {
     let run = |from: usize, part: std::ops::RangeInclusive<u8>| {
         from + text[from..].iter().take_while(|it| part.contains(it)).count()
@@ -159,16 +163,18 @@ fn len(text: &[u8]) -> usize {
     };
     match text {
         // Parameters, intermediate bytes, and the byte that says what is done.
-        [ESC, b'[', ..] => {
+        [ESC, b'[', ..] | [0xc2, 0x9b, ..] => {
             let at = run(run(2, b'0'..=b'?'), b' '..=b'/');
             if ends(at, b'@'..=b'~') { at + 1 } else { at }
         }
-        // Strings: titles, links, images. BEL ends them as well as ESC \ does (xterm).
-        [ESC, b']' | b'P' | b'^' | b'_' | b'X', rest @ ..] => {
+        // Strings: titles, links, images. BEL ends them as well as ESC \ and U+009C do (xterm).
+        [ESC, b']' | b'P' | b'^' | b'_' | b'X', rest @ ..]
+        | [0xc2, 0x90 | 0x98 | 0x9d..=0x9f, rest @ ..] => {
             let rest = &rest[..rest.len().min(MAX_STRING_BYTES)];
-            match memchr::memchr2(ESC, 7, rest) {
+            match memchr::memchr3(ESC, 7, 0x9c, rest) {
                 Some(at) if rest[at] == 7 => 2 + at + 1,
-                Some(at) if rest.get(at + 1) == Some(&b'\\') => 2 + at + 2,
+                Some(at) if rest[at] == ESC && rest.get(at + 1) == Some(&b'\\') => 2 + at + 2,
+                Some(at) if rest[at] == 0x9c && rest[..at].ends_with(&[0xc2]) => 2 + at + 1,
                 _ => 2,
             }
         }
@@ -176,16 +182,20 @@ fn len(text: &[u8]) -> usize {
             let at = run(1, b' '..=b'/');
             if ends(at, b'0'..=b'~') { at + 1 } else { at }
         }
-        // The soft hyphen.
-        [0xc2, 0xad, ..] => 2,
-        // U+180E, U+200B to U+200F, U+202A to U+202E, U+2060 to U+2064, U+FEFF.
-        [0xe1, 0xa0, 0x8e, ..]
-        | [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
-        | [0xe2, 0x81, 0xa0..=0xa4, ..]
-        | [0xef, 0xbb, 0xbf, ..] => 3,
-        [0x80..=0xff, ..] | [] => 0,
+        [0x80..=0xff, ..] => {
+            let first = text[..text.len().min(4)].utf8_chunks().next();
+            let first = first.and_then(|it| it.valid().chars().next());
+            first.filter(|it| has_no_width(*it)).map_or(0, char::len_utf8)
+        }
+        [] => 0,
         _ => 1,
     }
+}
+
+/// Whether a character beyond ASCII takes no place on a screen: a control character, an ignorable one, a mark that is put on
+/// the one before it, an annotation (U+FFF9 to U+FFFB).
+fn has_no_width(it: char) -> bool {
+    it.width().is_none_or(|it| it == 0) || matches!(it, '\u{fff9}'..='\u{fffb}')
 }
 
 #[cfg(test)]
@@ -195,7 +205,8 @@ mod tests {
     #[track_caller]
     fn check(content: &str, expect: Option<&str>) {
         let displayed = Displayed::of(content.as_bytes(), Backspace::LeftOut);
-        let text = displayed.map(|it| String::from_utf8(it.text).expect("only ASCII is left out"));
+        let text =
+            displayed.map(|it| String::from_utf8(it.text).expect("whole characters are left out"));
         assert_eq!(text.as_deref(), expect, "{content:?}");
     }
 
@@ -205,6 +216,14 @@ mod tests {
         check("a\0b\0", Some("ab"));
         check("a\u{200b}b\u{feff}c\u{ad}d\u{2060}", Some("abcd"));
         check("a\x08b\x7fc\x01", Some("abc"));
+        for hidden in [
+            0x80, 0x85, 0xad, 0x301, 0x34f, 0x61c, 0x17b4, 0x180b, 0x180e, 0x202e, 0x2066, 0x206a,
+            0xfe0f, 0xfeff, 0xfff9, 0x1bca0, 0x1d173, 0xe0001, 0xe0061, 0xe0100,
+        ] {
+            let hidden = char::from_u32(hidden).expect("a character");
+            check(&format!("a{hidden}b{hidden}"), Some("ab"));
+        }
+        check("a\u{9b}31mb\u{9d}0;title\u{9c}c\u{90}q\x1b\\d", Some("abcd"));
         check("\u{201c}a\u{2014}b\u{201d}\u{a9}\t\r\n", None);
         for n in [63, 64, 65, 127, 128, 200] {
             let plain = "x".repeat(n);

@@ -30,8 +30,8 @@ mod joined; //     `$A$B`, `"a" + "b"`
 mod keys; //       `-----BEGIN PRIVATE KEY-----`
 mod names; //      which names are those of secrets
 mod opaque; //     what has no name and looks like a token
-mod views;
-mod words; //      `gh'p'_…`, `gh\p_…`, `printf %s%s …` //      Base64, hexadecimal digits, escapes
+mod views; //      Base64, hexadecimal digits, escapes
+mod words; //      `gh'p'_…`, `gh\p_…`, `printf %s%s …`
 
 /// How often what was decoded is decoded once more.
 ///

@@ -101,7 +101,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\u{3d}`, `\x3d`, `\075`, `&#61;`.
+    /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\u{3d}`, `\U0000003d`, `\x3d`, `\075`, `&#61;`, `&equals;`.
     ///
     /// Each word is decoded once, for the kind of its first escape; what is shorter than 8 bytes
     /// then is left. Gives the backslashes that stand within words of the content, which a shell leaves out.
@@ -166,15 +166,14 @@ fn lines(text: &[u8], part: &Range<usize>) -> Option<(usize, Vec<u8>)> {
 
 /// What hexadecimal digits spell, where it is text.
 ///
-/// `None` for anything but an even number of digits, and where the bytes are no text.
+/// `0x` may stand before them. `None` for anything but an even number of digits, and where the bytes are no text.
 fn hex_text(encoded: &[u8]) -> Option<Vec<u8>> {
+    let encoded = encoded.strip_prefix(b"0x").unwrap_or(encoded);
     if !encoded.len().is_multiple_of(2) || !encoded.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     let digit = |it: u8| char::from(it).to_digit(16).unwrap_or(0) as u8;
-    let decoded: Vec<u8> =
-        encoded.chunks_exact(2).map(|it| digit(it[0]) << 4 | digit(it[1])).collect();
-    is_text(&decoded).then_some(decoded)
+    text(encoded.chunks_exact(2).map(|it| digit(it[0]) << 4 | digit(it[1])).collect())
 }
 
 /// What Base64 decodes to, where it is text.
@@ -187,17 +186,27 @@ pub(super) fn base64_text(encoded: &[u8]) -> Option<Vec<u8>> {
         if encoded.iter().any(|it| matches!(it, b'-' | b'_')) { &FOR_URLS } else { &PLAIN };
     let mut first = [0; 12];
     let n = engine.decode_slice(head, &mut first).ok()?;
-    if !is_text(&first[..n]) {
-        return None;
-    }
+    text(first[..n].to_vec())?;
     // What cannot be decoded at the end, because a text was cut, is left out.
     let whole = match encoded.iter().position(|it| *it == b'=') {
         Some(at) => &encoded[..at],
         None => encoded,
     };
     let whole = if whole.len() % 4 == 1 { &whole[..whole.len() - 1] } else { whole };
-    let decoded = engine.decode(whole).ok()?;
-    is_text(&decoded).then_some(decoded)
+    text(engine.decode(whole).ok()?)
+}
+
+/// The text that bytes are: of ASCII, or the same in UTF-16 of either byte order. `None` where they are no text.
+fn text(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    if is_text(&bytes) {
+        return Some(bytes);
+    }
+    let marked = bytes.strip_prefix(&[0xff, 0xfe]).or_else(|| bytes.strip_prefix(&[0xfe, 0xff]));
+    let pairs = marked.unwrap_or(&bytes).chunks_exact(2);
+    let with_zero_at = |at: usize| pairs.clone().all(|it| it[at] == 0);
+    let low = if with_zero_at(1) { 0 } else { with_zero_at(0).then_some(1)? };
+    let text: Vec<u8> = pairs.map(|it| it[low]).collect();
+    is_text(&text).then_some(text)
 }
 
 /// Whether nearly all bytes are printable ASCII.
@@ -218,35 +227,91 @@ fn escape_at(text: &[u8], at: usize) -> Option<(View, usize, u8)> {
             .iter()
             .try_fold(0, |sum: u32, it| Some(sum * radix + char::from(*it).to_digit(radix)?))
     };
-    // As many digits as there are, with what must stand behind them.
-    let closed = |from: usize, radix: u32, close: u8| {
+    // As many digits as there are, and whether the sign that closes them stands behind.
+    let run = |from: usize, radix: u32, close: u8| {
         let rest = text.get(at + from..)?;
-        let rest = &rest[..rest.len().min(MAX_DIGITS + 1)];
-        let n = rest.iter().position(|it| *it == close).filter(|it| *it > 0)?;
-        Some((from + n + 1, digits(from, n, radix)?))
+        let is_digit = |it: &&u8| char::from(**it).is_digit(radix);
+        let n = rest.iter().take(MAX_DIGITS).take_while(is_digit).count();
+        let is_closed = rest.get(n) == Some(&close);
+        let value = digits(from, n, radix).filter(|_| n > 0)?;
+        Some((from + n + usize::from(is_closed), value, is_closed))
     };
     let ascii = |it: u32| u8::try_from(it).ok().filter(u8::is_ascii);
     match (text[at], text.get(at + 1)?, text.get(at + 2)) {
         (b'%', ..) => Some((View::Percent, 3, ascii(digits(1, 2, 16)?)?)),
         (b'\\', b'u' | b'x', Some(b'{')) => {
-            let (len, it) = closed(3, 16, b'}')?;
+            let (len, it, _) = run(3, 16, b'}').filter(|it| it.2)?;
             Some((View::Escapes, len, ascii(it)?))
         }
+        (b'\\', b'U', _) => Some((View::Escapes, 10, ascii(digits(2, 8, 16)?)?)),
         (b'\\', b'u', _) => Some((View::Escapes, 6, ascii(digits(2, 4, 16)?)?)),
         (b'\\', b'x', _) => Some((View::Escapes, 4, ascii(digits(2, 2, 16)?)?)),
         (b'\\', b'0'..=b'3', _) => Some((View::Escapes, 4, ascii(digits(1, 3, 8)?)?)),
         (b'\\', b'/', _) => Some((View::Escapes, 2, b'/')),
+        // The sign that closes a number may be missing.
         (b'&', b'#', Some(b'x' | b'X')) => {
-            let (len, it) = closed(3, 16, b';')?;
+            let (len, it, _) = run(3, 16, b';')?;
             Some((View::References, len, ascii(it)?))
         }
         (b'&', b'#', _) => {
-            let (len, it) = closed(2, 10, b';')?;
+            let (len, it, _) = run(2, 10, b';')?;
             Some((View::References, len, ascii(it)?))
+        }
+        (b'&', b'A'..=b'Z' | b'a'..=b'z', _) => {
+            let name = &text[at + 1..text.len().min(at + 2 + MAX_NAME_BYTES)];
+            let name = &name[..name.iter().position(|it| *it == b';')?];
+            let known = NAMES.iter().find(|it| it.0.as_bytes() == name)?;
+            Some((View::References, name.len() + 2, known.1))
         }
         _ => None,
     }
 }
+
+/// The longest of the [`NAMES`].
+const MAX_NAME_BYTES: usize = 8;
+
+/// Characters of ASCII that have a name in HTML ("HTML, Named character references").
+const NAMES: &[(&str, u8)] = &[
+    ("Hat", b'^'),
+    ("NewLine", b'\n'),
+    ("Tab", b'\t'),
+    ("UnderBar", b'_'),
+    ("amp", b'&'),
+    ("apos", b'\''),
+    ("ast", b'*'),
+    ("bsol", b'\\'),
+    ("colon", b':'),
+    ("comma", b','),
+    ("commat", b'@'),
+    ("dollar", b'$'),
+    ("equals", b'='),
+    ("excl", b'!'),
+    ("grave", b'`'),
+    ("gt", b'>'),
+    ("lbrace", b'{'),
+    ("lbrack", b'['),
+    ("lcub", b'{'),
+    ("lowbar", b'_'),
+    ("lpar", b'('),
+    ("lsqb", b'['),
+    ("lt", b'<'),
+    ("midast", b'*'),
+    ("num", b'#'),
+    ("percnt", b'%'),
+    ("period", b'.'),
+    ("plus", b'+'),
+    ("quest", b'?'),
+    ("quot", b'"'),
+    ("rbrace", b'}'),
+    ("rbrack", b']'),
+    ("rcub", b'}'),
+    ("rpar", b')'),
+    ("rsqb", b']'),
+    ("semi", b';'),
+    ("sol", b'/'),
+    ("verbar", b'|'),
+    ("vert", b'|'),
+];
 
 /// The word that has an escape at `at`, from `from` on at the earliest.
 ///
