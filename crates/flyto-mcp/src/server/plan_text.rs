@@ -12,10 +12,10 @@
 
 use std::fmt::Write as _;
 
-use flyto_host::stages::Call;
+use flyto_host::{Prepared, stages::Call};
 use flyto_tools::{Access, is_hidden};
 
-use super::seal::canonical;
+use super::seal::{canonical, canonical_with};
 
 /// Most bytes of a text: 256 KiB, a source file of several thousand lines. The protocol has no bound; a client shows the text in a
 /// dialogue that scrolls.
@@ -49,14 +49,7 @@ pub(crate) fn plan<'a>(
     reasons: &[String],
     rules: &'a [String],
 ) -> Result<Plan<'a>, String> {
-    let mut values = String::new();
-    // Clients keep the texts of questions, and send them on.
-    let mut hide = |value: &str| {
-        values.push_str(value);
-        values.push('\n');
-        let prepared = call.prepared();
-        prepared.for_question(value).map_err(|err| format!("its plan cannot be shown: {err}"))
-    };
+    let mut hiding = Hiding { prepared: call.prepared(), values: String::new() };
     let mut text = format!("flyto asks before this call of {}", shown(call.entry().id().as_str()));
     let _ = write!(text, " ({}).", shown(&call.entry().tool().metadata().origin.to_string()));
     let mut end = String::new();
@@ -66,11 +59,10 @@ pub(crate) fn plan<'a>(
     };
     if let Some(preview) = &call.prepared().outline().preview {
         if let Some(words) = &preview.command_line {
-            let words: Vec<_> = words.iter().map(|it| word(it)).collect();
-            fact("runs", &whole("the command line", &hide(&words.join(" "))?)?);
+            fact("runs", &whole("the command line", &hiding.line(words)?)?);
         }
         if let Some(dir) = &preview.working_dir {
-            fact("in", &shown(&hide(dir)?));
+            fact("in", &shown(&hiding.fact(dir)?));
         }
         for used in preview.paths.iter().take(MAX_ITEMS) {
             let access = match used.access {
@@ -78,10 +70,10 @@ pub(crate) fn plan<'a>(
                 Access::Write => "writes",
                 _ => "touches",
             };
-            fact(access, &shown(&hide(&used.path)?));
+            fact(access, &shown(&hiding.fact(&used.path)?));
         }
         for url in preview.urls.iter().take(MAX_ITEMS) {
-            fact("reaches", &shown(&hide(url)?));
+            fact("reaches", &shown(&hiding.fact(url)?));
         }
         let n_more = preview.paths.len().saturating_sub(MAX_ITEMS)
             + preview.urls.len().saturating_sub(MAX_ITEMS);
@@ -89,9 +81,9 @@ pub(crate) fn plan<'a>(
             fact("and", &format!("{n_more} further paths and addresses"));
         }
     }
-    fact("input", &whole("the input", &hide(&canonical(call.input().as_str()))?)?);
+    fact("input", &whole("the input", &hiding.json(call.input().as_str())?)?);
     for line in reasons.iter().take(MAX_ITEMS) {
-        fact("because", &shown(&hide(line)?));
+        fact("because", &shown(&hiding.fact(line)?));
     }
     if reasons.len() > MAX_ITEMS {
         fact("and", &format!("{} further reasons", reasons.len() - MAX_ITEMS));
@@ -100,14 +92,69 @@ pub(crate) fn plan<'a>(
     let session_rules: &[String] =
         if rules.len() <= MAX_ITEMS && rules.iter().all(is_whole) { rules } else { &[] };
     for rule in session_rules {
-        fact("rule for this session", &shown(&hide(rule)?));
+        fact("rule for this session", &shown(&hiding.fact(rule)?));
     }
     text.push_str(&end);
     match text.len() {
         n if n > MAX_TEXT_BYTES => Err(format!(
             "a question about it would have {n} bytes, and one has {MAX_TEXT_BYTES} at most"
         )),
-        _ => Ok(Plan { text, session_rules, values }),
+        _ => Ok(Plan { text, session_rules, values: hiding.values }),
+    }
+}
+
+/// Takes secrets out of what is shown: clients keep the texts of questions, and send them on.
+struct Hiding<'a> {
+    prepared: &'a Prepared,
+    /// What was shown, each value as it is.
+    values: String,
+}
+
+impl Hiding<'_> {
+    /// One value.
+    fn fact(&mut self, value: &str) -> Result<String, String> {
+        self.keep(value);
+        self.without(value)
+    }
+
+    /// The words of a command line.
+    fn line(&mut self, words: &[String]) -> Result<String, String> {
+        let line = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(" ");
+        self.keep(&line(&mut words.iter().map(|it| word(it))));
+        let parts: Vec<_> = words.iter().map(|it| self.part(it)).collect::<Result<_, _>>()?;
+        self.without(&line(&mut parts.iter().map(|it| word(it))))
+    }
+
+    /// An input.
+    fn json(&mut self, json: &str) -> Result<String, String> {
+        self.keep(&canonical(json));
+        let mut failed = None;
+        let parts = canonical_with(json, &mut |it| match self.part(&it) {
+            Ok(part) => part,
+            Err(why) => {
+                failed = Some(why);
+                it
+            }
+        });
+        failed.map_or_else(|| self.without(&parts), Err)
+    }
+
+    fn keep(&mut self, value: &str) {
+        self.values.push_str(value);
+        self.values.push('\n');
+    }
+
+    /// A part of a value. Where the value shows a character by an escape, a secret beside it has no end there.
+    fn part(&self, text: &str) -> Result<String, String> {
+        if text.contains(|it: char| it.is_control() || is_hidden(it)) {
+            self.without(text)
+        } else {
+            Ok(text.to_owned())
+        }
+    }
+
+    fn without(&self, text: &str) -> Result<String, String> {
+        self.prepared.for_question(text).map_err(|err| format!("its plan cannot be shown: {err}"))
     }
 }
 

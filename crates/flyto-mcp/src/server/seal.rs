@@ -186,25 +186,37 @@ pub(crate) fn digest(text: &str) -> String {
 /// another way when it makes a call again. Numbers keep their digits. A text of more than 256 KiB, about which no question is asked,
 /// stays as it is.
 pub(crate) fn canonical(json: &str) -> Cow<'_, str> {
+    canonical_with(json, &mut |it| it)
+}
+
+/// The same with each text of it replaced, keys as well.
+pub(crate) fn canonical_with<'j>(
+    json: &'j str,
+    replace: &mut dyn FnMut(String) -> String,
+) -> Cow<'j, str> {
     /// Each level is read once more for each one above it, of which a parsed input has 128 at most.
     const MAX_BYTES: usize = 256 * 1024;
     let mut res = String::new();
-    match json.len() <= MAX_BYTES && add(&mut res, json).is_ok() {
+    match json.len() <= MAX_BYTES && add(&mut res, json, replace).is_ok() {
         true => Cow::Owned(res),
         false => Cow::Borrowed(json),
     }
 }
 
-fn add(res: &mut String, json: &str) -> serde_json::Result<()> {
+fn add(
+    res: &mut String,
+    json: &str,
+    replace: &mut dyn FnMut(String) -> String,
+) -> serde_json::Result<()> {
     match json.as_bytes().first() {
         Some(b'{') => {
             let members: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
             res.push('{');
             for (i, (key, value)) in members.into_iter().enumerate() {
                 res.push_str(if i > 0 { "," } else { "" });
-                res.push_str(&serde_json::to_string(&key)?);
+                res.push_str(&serde_json::to_string(&replace(key))?);
                 res.push(':');
-                add(res, value.get())?;
+                add(res, value.get(), replace)?;
             }
             res.push('}');
         }
@@ -213,13 +225,13 @@ fn add(res: &mut String, json: &str) -> serde_json::Result<()> {
             res.push('[');
             for (i, value) in elements.into_iter().enumerate() {
                 res.push_str(if i > 0 { "," } else { "" });
-                add(res, value.get())?;
+                add(res, value.get(), replace)?;
             }
             res.push(']');
         }
         Some(b'"') => {
             let text: String = serde_json::from_str(json)?;
-            res.push_str(&serde_json::to_string(&text)?);
+            res.push_str(&serde_json::to_string(&replace(text))?);
         }
         _ => res.push_str(json),
     }

@@ -400,6 +400,28 @@ fn a_question_shows_no_token_and_its_answer_is_bound_to_the_token() {
 }
 
 #[test]
+fn a_token_beside_a_control_character_is_not_shown_either() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let token = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let (a, b) = token.split_at(9);
+    let texts = [
+        format!("{token}\u{1}"),
+        format!("\u{1}{token}"),
+        format!("{token}\u{1b}[0m echo"),
+        format!("echo \u{1b}[1m{token}"),
+        format!("{a}\u{200b}{b}"),
+    ];
+    for text in texts {
+        let mut client = Client::legacy(&place, &[], &asks());
+        client.request("tools/call", call(&json!({"c": [text], text.clone(): 1})));
+        let question = client.receive();
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(!message.contains(b), "{message}");
+        assert_eq!(message.matches("[redacted: github-token").count(), 2, "{message}");
+    }
+}
+
+#[test]
 fn a_cancelled_call_takes_its_question_back() {
     let place = Place::with_tools(&[("t", COUNTED, "")]);
     let mut client = Client::legacy(&place, &[], &asks());
