@@ -227,6 +227,33 @@ fn a_grant_opens_what_a_profile_closes() {
     check(&place, &[], &STRICT.replace("elsewhere: no", "elsewhere: yes"));
 }
 
+#[test]
+fn a_grant_of_one_file_opens_that_file() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let dir = place.path().display();
+    let tries = r#"cd ../../project
+for it in old .git/config .git/hooks/a ../elsewhere/old; do
+    if echo y >>"$it"; then echo "$it: yes"; else echo "$it: no"; fi
+done 2>/dev/null"#;
+    place.write("plugins/p/t.sh", tries);
+    place.write("project/.git/config", "x");
+    place.write("project/.git/hooks/a", "x");
+    let files = format!(r#"["{dir}/project/.git/config", "{dir}/elsewhere/old"]"#);
+    let grants = format!(r#""plugins": {{"grants": {{"p": {{"write": {files}}}}}}}"#);
+    config(&place, &format!(r#"{{"sandbox": "workspace", {grants}}}"#));
+    let expect = "old: yes\n.git/config: yes\n.git/hooks/a: no\n../elsewhere/old: yes\n";
+    check(&place, &[], expect);
+    let profile = format!(
+        r#""sandbox": {{"plugin_tool": "mine", "profiles": {{"mine": {{"extends": "strict",
+            "read": ["{dir}/project"], "write": {files}}}}}}}"#
+    );
+    config(&place, &format!("{{{profile}}}"));
+    check(&place, &[], &expect.replace("old: yes\n.git", "old: no\n.git"));
+}
+
 /// A tool that may write a directory puts a link in the place of what is granted below it.
 #[test]
 fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {

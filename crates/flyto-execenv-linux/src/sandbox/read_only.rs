@@ -102,7 +102,7 @@ impl ReadOnly {
             looked_at
                 .extend(ancestors(path).filter(|it| is_inside(isolation, it)).map(Path::to_owned));
             let Some(kept) = meant(path) else { continue };
-            if !can_change(isolation, &kept) {
+            if !can_change(isolation, &kept) || (kept != *path && is_granted(isolation, &kept)) {
                 continue;
             }
             let way = ancestors(&kept)
@@ -250,6 +250,16 @@ impl Seen {
 /// What is above a path, without the path itself and the root directory.
 fn ancestors(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1).filter(|it| it.parent().is_some())
+}
+
+/// Whether this is what a grant names, and not what lies below it. A file that is granted has no settings of a project in it.
+fn is_granted(isolation: &Isolation, path: &Path) -> bool {
+    match &isolation.filesystem {
+        Filesystem::Grants { write, .. } => {
+            write.iter().any(|it| it == path || it.canonicalize().is_ok_and(|it| it == path))
+        }
+        _ => false,
+    }
 }
 
 /// Whether grants let a program change this, or what is in it.
