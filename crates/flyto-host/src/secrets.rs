@@ -162,6 +162,15 @@ impl Secrets {
         }
     }
 
+    /// The words of a tool about its progress, with what looks like a secret replaced, or empty where it is to be withheld.
+    pub(crate) fn detail(&self, text: &str, redacts: bool) -> String {
+        match self.scan("progress", text.as_bytes()) {
+            Ok(found) if found.is_empty() => text.to_owned(),
+            Ok(found) if redacts => redact(text, &found),
+            Ok(_) | Err(_) => String::new(),
+        }
+    }
+
     /// A text for the one who decides about a call, without the secrets that are sure. One in which a shell would read more
     /// than a word stays, and so does what only may be a secret: neither may hide what runs.
     pub(crate) fn for_question(&self, text: &str) -> Result<String, ScanError> {

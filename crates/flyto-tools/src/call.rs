@@ -175,6 +175,27 @@ impl CallContext {
         self
     }
 
+    /// Has each report changed before the sink of progress gets it; without a sink this does nothing.
+    ///
+    /// ```
+    /// use flyto_tools::{CallContext, Progress};
+    ///
+    /// let ctx = CallContext::new()
+    ///     .with_progress(|it: Progress| assert_eq!(it.detail(), "…"))
+    ///     .map_progress(|it| Progress::new(it.progress(), "…").unwrap_or(it));
+    /// ctx.report(0.5, "a password");
+    /// ```
+    #[must_use]
+    pub fn map_progress(
+        mut self,
+        change: impl Fn(Progress) -> Progress + Send + Sync + 'static,
+    ) -> Self {
+        if let Some(sink) = self.progress.take() {
+            self.progress = Some(Arc::new(move |it| sink.report(change(it))));
+        }
+        self
+    }
+
     /// Sets the sink of output, which gets it as it arrives, before the result is there.
     #[must_use]
     pub fn with_output(mut self, sink: impl OutputSink) -> Self {

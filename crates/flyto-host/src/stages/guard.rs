@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use flyto_security::{ScanError, SecretGuard};
+use flyto_tools::Progress;
 
 use super::{Call, Next, Stage, StageResult, names};
 use crate::{
@@ -15,7 +16,8 @@ use crate::{
 /// Reports, replaces or withholds what looks like a secret in the result of a tool, and in the reason why it could not be
 /// tried, before a model sees it.
 ///
-/// The file with the whole of an output that was too long for the program's runner is not changed.
+/// The words of a tool about its progress are looked at too, as they come: a secret in them is replaced, or they are left out
+/// where results are withheld. The file with the whole of an output that was too long for the program's runner is not changed.
 #[derive(Debug, Clone)]
 pub struct Guard {
     secrets: Secrets,
@@ -42,12 +44,22 @@ impl Stage for Guard {
         names::OUTPUT_GUARD
     }
 
+    fn begins(&self, call: &mut Call) {
+        let action = self.action_of(call);
+        if !call.ctx().wants_progress()
+            || !matches!(action, OutputGuard::Redact | OutputGuard::Refuse)
+        {
+            return;
+        }
+        let secrets = self.secrets.clone();
+        call.set_ctx(call.ctx().clone().map_progress(move |it| {
+            let detail = secrets.detail(it.detail(), action == OutputGuard::Redact);
+            Progress::new(it.progress(), detail).unwrap_or(it)
+        }));
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        // A person reads what the operator calls; what a model reads is kept, and sent to others.
-        let action = self.action.unwrap_or(match call.prepared().caller() {
-            Caller::Operator => OutputGuard::Off,
-            Caller::Agent => OutputGuard::Redact,
-        });
+        let action = self.action_of(call);
         if action == OutputGuard::Off {
             return next.run(call).await;
         }
@@ -66,6 +78,14 @@ impl Stage for Guard {
 }
 
 impl Guard {
+    /// A person reads what the operator calls; what a model reads is kept, and sent to others.
+    fn action_of(&self, call: &Call) -> OutputGuard {
+        self.action.unwrap_or(match call.prepared().caller() {
+            Caller::Operator => OutputGuard::Off,
+            Caller::Agent => OutputGuard::Redact,
+        })
+    }
+
     /// Looks at what came of the tool.
     ///
     /// # Errors

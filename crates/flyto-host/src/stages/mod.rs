@@ -146,6 +146,12 @@ pub trait Stage: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Hears of a call before the first stage runs: for what holds during the whole of it, such as a listener. This waits for
+    /// nothing.
+    fn begins(&self, call: &mut Call) {
+        let _ = call;
+    }
+
     /// Hears of a call that ended before it came to this stage.
     async fn not_reached(&self, call: &Call, end: &StageResult) {
         let _ = (call, end);
@@ -473,6 +479,7 @@ pub(crate) async fn run(stages: &Stages, call: Call) -> (StageResult, Call) {
     let span = trace::call(&call);
     let mut underway = Underway { stages, call: Some(call) };
     let call = underway.call.as_mut().expect("it is taken out below");
+    stages.iter().for_each(|it| it.begins(call));
     let result = Next::first(stages).run(call).instrument(span.clone()).await;
     let call = underway.call.take().expect("nothing else takes it");
     not_reached(stages, &call, &result, &span).await;

@@ -15,8 +15,8 @@ use flyto_host::{
 };
 use flyto_security::{ScanError, SecretGuard, SecretMatch};
 use flyto_tools::{
-    CallContext, Content, Execution, Input, NativeTool, NoInput, ToolError, ToolErrorKind,
-    ToolResult,
+    CallContext, Content, Execution, Input, NativeTool, NoInput, Progress, ToolError,
+    ToolErrorKind, ToolResult,
 };
 use serde_json::json;
 
@@ -181,5 +181,35 @@ async fn large_texts_of_any_kind_do_not_keep_the_thread() {
         let here = thread::current().id();
         assert!(!threads.is_empty(), "{what}");
         assert!(threads.iter().all(|it| (*it != here) == is_elsewhere), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_a_tool_about_its_progress_are_guarded() {
+    for (guard, caller, expect) in [
+        (None, Caller::Agent, "at [redacted: github-token, 40 characters]"),
+        (Some(OutputGuard::Refuse), Caller::Agent, ""),
+        (None, Caller::Operator, "at TOKEN"),
+        (Some(OutputGuard::Report), Caller::Agent, "at TOKEN"),
+        (Some(OutputGuard::Redact), Caller::Operator, "at [redacted: github-token, 40 characters]"),
+    ] {
+        let mut world = World::new();
+        world.config.output_guard = guard;
+        let host = builder(&mut world).caller(caller).build();
+        let tool =
+            NativeTool::builder("t", "Reports.").run(async |ctx: CallContext, _: NoInput| {
+                ctx.report(0.25, "begun");
+                ctx.report(0.5, format!("at {TOKEN}"));
+                "done"
+            });
+        host.add_tool("test", tool.expect("a tool")).expect("free");
+        let heard: Arc<Mutex<Vec<Progress>>> = Arc::default();
+        let sink = Arc::clone(&heard);
+        let ctx = CallContext::new().with_progress(move |it| sink.lock().expect("free").push(it));
+        host.call("t", Input::empty(), &ctx).await.expect("a result");
+        let heard: Vec<_> = heard.lock().expect("free").drain(..).collect();
+        let heard: Vec<_> = heard.iter().map(|it| (it.progress(), it.detail())).collect();
+        let expect = expect.replace("TOKEN", TOKEN);
+        assert_eq!(heard, [(0.25, "begun"), (0.5, &*expect)], "{guard:?} {caller:?}");
     }
 }
