@@ -37,6 +37,9 @@ use crate::{
 /// How long steps that run may take to end once the call is over.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
+/// The most bytes of inputs that are kept for the undo of calls: 16 MiB.
+pub(super) const MAX_UNDO_BYTES: usize = 16 * 1024 * 1024;
+
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ended {
@@ -73,6 +76,8 @@ pub(super) struct Run<'a> {
     pub(super) is_safe: Vec<bool>,
     pub(super) n_calls: AtomicUsize,
     pub(super) completed: Mutex<Vec<Completed>>,
+    /// Of [`MAX_UNDO_BYTES`].
+    pub(super) undo_bytes_left: AtomicUsize,
     /// What is kept for a record, where the host wants one.
     pub(super) kept: Option<Mutex<Kept>>,
     /// Where the whole of a result lies that is too long.
@@ -83,7 +88,11 @@ pub(super) struct Run<'a> {
 #[derive(Debug)]
 pub(super) struct Completed {
     pub(super) step: usize,
-    pub(super) scope: Scope,
+    pub(super) item: Option<usize>,
+    /// What the undo is called with, as JSON, or why that cannot be made; `None` where the step declares no undo.
+    ///
+    /// It is made when the call has ended: to keep what it is made of would keep each result.
+    pub(super) undo: Option<Result<String, String>>,
 }
 
 /// What became of a step.
@@ -102,6 +111,17 @@ pub(super) struct StepEnd {
 struct CallEnd {
     value: StepValue,
     /// Why it failed.
+    why: Option<String>,
+    failure: Option<Failure>,
+    is_of_tool: bool,
+    n_calls: usize,
+}
+
+/// What is kept of one item of a step.
+struct ItemEnd {
+    /// `None` where there is no room for it in the list.
+    output: Option<Value>,
+    omitted: Option<Omitted>,
     why: Option<String>,
     failure: Option<Failure>,
     is_of_tool: bool,
@@ -146,6 +166,10 @@ impl Run<'_> {
         let mut ended = Ended::Done;
         let mut grace = None;
         loop {
+            // No step begins once the call is over, also where those before it go on after a failure.
+            if ended == Ended::Done && started.contains(&false) {
+                ended = self.over().unwrap_or(Ended::Done);
+            }
             if ended == Ended::Done {
                 for (index, started) in started.iter_mut().enumerate() {
                     if !*started && running.len() < MAX_PARALLEL && self.may_start(index, &ends) {
@@ -164,13 +188,7 @@ impl Run<'_> {
                         && step.on_error != OnError::Continue
                         && ended == Ended::Done
                     {
-                        ended = if self.ctx.cancellation().is_cancelled() {
-                            Ended::Cancelled
-                        } else if self.is_over() {
-                            Ended::TimedOut
-                        } else {
-                            Ended::Failed(index)
-                        };
+                        ended = self.over().unwrap_or(Ended::Failed(index));
                     }
                     if let Some(value) = &end.value {
                         scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
@@ -222,7 +240,11 @@ impl Run<'_> {
             Ended::Failed(_) | Ended::Done | Ended::TimedOut | Ended::Cancelled => Fault::None,
         };
         let wants_undo = match &ended {
-            Ended::Failed(index) => self.composite.steps[*index].on_error == OnError::Undo,
+            // One that ran beside the first may have failed after it.
+            Ended::Failed(_) => ends.iter().zip(&self.composite.steps).any(|(end, step)| {
+                step.on_error == OnError::Undo
+                    && end.as_ref().is_some_and(|it| it.status == StepStatus::Failed)
+            }),
             Ended::TimedOut | Ended::Cancelled => true,
             Ended::Done | Ended::NoOutput(_) => false,
         };
@@ -239,9 +261,13 @@ impl Run<'_> {
         })
     }
 
-    /// Whether the time of the call is over.
-    fn is_over(&self) -> bool {
-        self.ctx.deadline().is_some_and(|it| it <= Instant::now())
+    /// How the call ended, once it is cancelled or its time is over.
+    fn over(&self) -> Option<Ended> {
+        if self.ctx.cancellation().is_cancelled() {
+            return Some(Ended::Cancelled);
+        }
+        let is_late = self.ctx.deadline().is_some_and(|it| it <= Instant::now());
+        is_late.then_some(Ended::TimedOut)
     }
 
     /// Waits for a step to end, or for the end of the call.
@@ -341,40 +367,49 @@ impl Run<'_> {
         self.items(index, step, scope, items).await
     }
 
-    /// A step once for each item.
+    /// A step once for each item. No item is begun once the list is full, or the call is over.
     async fn items(&self, index: usize, step: &Step, scope: Scope, items: Vec<Value>) -> StepEnd {
         let width = if self.is_safe[index] { step.max_parallel } else { 1 };
+        let n_items = items.len();
+        let left = AtomicUsize::new(MAX_VALUE_BYTES);
         let calls = items.into_iter().enumerate().map(|(i, item)| {
             let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
-            async move { self.call(index, step, &scope).await }
+            let left = &left;
+            async move { self.item(index, step, &scope, left).await }
         });
         let goes_on = step.on_error == OnError::Continue;
-        let ends = at_once(width, calls, |it: &CallEnd| it.why.is_some() && !goes_on).await;
+        let stop = |it: &ItemEnd| {
+            it.output.is_none() || (it.why.is_some() && !goes_on) || self.over().is_some()
+        };
+        let ends = at_once(width, calls, stop).await;
         let n_calls = ends.iter().flatten().map(|it| it.n_calls).sum();
+        let n_made = ends.len();
         let (mut outputs, mut omitted) = (Vec::new(), Vec::new());
-        let mut left = MAX_VALUE_BYTES;
         let mut first = None;
         for (i, end) in ends.into_iter().enumerate() {
-            let Some(end) = end else { continue };
-            if let Some(why) = &end.why
-                && !goes_on
-            {
-                let why = format!("item {i}: {why}");
-                first.get_or_insert((why, end.failure.clone(), end.is_of_tool));
-            }
-            let output = match (end.why, end.value.output) {
-                (Some(why), _) => json!({ "error": why }),
-                (None, output) => output.unwrap_or_default(),
+            let Some(ItemEnd { output, omitted: left_out, why, failure, is_of_tool, .. }) = end
+            else {
+                continue;
             };
-            match left.checked_sub(n_bytes(&output)) {
-                Some(rest) => left = rest,
-                None => {
-                    let what = format!("the items give more than {MAX_VALUE_BYTES} bytes together");
-                    return failed(what, Some(Failure::limit("output")), n_calls);
-                }
+            let Some(output) = output else {
+                let what = format!("the items give more than {MAX_VALUE_BYTES} bytes together");
+                return failed(what, Some(Failure::limit("output")), n_calls);
+            };
+            // Those that the end of the call took along did not fail by themselves.
+            let is_taken = matches!(&failure, Some(Failure::Cancelled | Failure::TimedOut { .. }))
+                && self.over().is_some();
+            if let Some(why) = why.filter(|_| !goes_on || is_taken) {
+                first.get_or_insert((format!("item {i}: {why}"), failure, is_of_tool));
             }
             outputs.push(output);
-            omitted.extend(end.value.omitted);
+            omitted.extend(left_out);
+        }
+        if n_made < n_items
+            && first.is_none()
+            && let Some(over) = self.over()
+        {
+            let failure = failure_of(&over);
+            first = Some((format!("{failure} before item {n_made}"), Some(failure), false));
         }
         let is_error = first.is_some();
         let output = Value::Array(outputs);
@@ -391,6 +426,22 @@ impl Run<'_> {
             first.map_or((None, None, false), |(why, failure, is)| (Some(why), failure, is));
         let wall = Duration::ZERO;
         StepEnd { status, value: Some(value), why, failure, is_of_tool, n_calls, wall }
+    }
+
+    /// One item, and what of it goes into the list while there is room.
+    async fn item(&self, index: usize, step: &Step, scope: &Scope, left: &AtomicUsize) -> ItemEnd {
+        let CallEnd { value, why, failure, is_of_tool, n_calls } =
+            self.call(index, step, scope).await;
+        let output = match &why {
+            Some(why) => json!({ "error": why }),
+            None => value.output.unwrap_or_default(),
+        };
+        let n_bytes = n_bytes(&output);
+        let has_room = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(n_bytes))
+            .is_ok();
+        let output = has_room.then_some(output);
+        ItemEnd { output, omitted: value.omitted, why, failure, is_of_tool, n_calls }
     }
 
     /// One call, and again as often as the step says.
@@ -413,6 +464,11 @@ impl Run<'_> {
         };
         let mut n_calls = 0;
         loop {
+            if let Some(over) = self.over() {
+                let failure = failure_of(&over);
+                let why = failure.to_string();
+                return CallEnd { n_calls, failure: Some(failure), ..not_called(why) };
+            }
             if self.n_calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
                 return CallEnd {
                     n_calls,
@@ -422,7 +478,7 @@ impl Run<'_> {
             n_calls += 1;
             let Attempt { value, why, failure, may_retry, is_refused } =
                 self.call_once(step, input.clone()).await;
-            let is_over = self.ctx.cancellation().is_cancelled() || self.is_over();
+            let is_over = self.over().is_some();
             if why.is_none()
                 || !may_retry
                 || is_over
@@ -445,14 +501,20 @@ impl Run<'_> {
                     is_refused,
                     is_truncated: value.truncated == Value::Bool(true),
                 });
-                if why.is_none() {
-                    let mut scope = scope.clone();
-                    scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
-                    let completed = Completed { step: index, scope };
-                    self.completed.lock().unwrap_or_else(PoisonError::into_inner).push(completed);
-                }
                 let is_of_tool = !is_refused && failure.as_ref().is_some_and(is_of_tool);
-                return CallEnd { value, why, failure, is_of_tool, n_calls };
+                if why.is_some() {
+                    return CallEnd { value, why, failure, is_of_tool, n_calls };
+                }
+                let value = Arc::new(value);
+                let kept = self.complete(index, step, scope, &value);
+                let value = Arc::unwrap_or_clone(value);
+                return match kept {
+                    Ok(()) => CallEnd { value, why, failure, is_of_tool, n_calls },
+                    Err(why) => {
+                        let failure = Some(Failure::limit("undo"));
+                        CallEnd { value: error_value(&why), failure, n_calls, ..not_called(why) }
+                    }
+                };
             }
             // The end of the call ends the wait; the next round sees it.
             tokio::select! {
@@ -461,6 +523,40 @@ impl Run<'_> {
                 () = deadline_reached(&self.ctx) => {}
             }
         }
+    }
+
+    /// Keeps what the undo of a call needs.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it. The call stays, and is told as one that could not be undone.
+    fn complete(
+        &self,
+        index: usize,
+        step: &Step,
+        scope: &Scope,
+        value: &Arc<StepValue>,
+    ) -> Result<(), String> {
+        let mut res = Ok(());
+        let undo = step.undo.as_ref().map(|undo| {
+            let mut scope = scope.clone();
+            scope.steps.insert(step.id.clone(), Arc::clone(value));
+            let input = undo.with.eval(&scope)?.to_string();
+            let room = &self.undo_bytes_left;
+            let n_bytes = input.len();
+            room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(n_bytes))
+                .map(|_| input)
+                .map_err(|_| {
+                    let why =
+                        format!("what is kept to undo calls has more than {MAX_UNDO_BYTES} bytes");
+                    res = Err(why.clone());
+                    why
+                })
+        });
+        let item = scope.item.as_ref().map(|it| it.1);
+        let completed = Completed { step: index, item, undo };
+        self.completed.lock().unwrap_or_else(PoisonError::into_inner).push(completed);
+        res
     }
 
     /// The deadline of the call is that of the step or of the composite, whichever is earlier.
@@ -520,6 +616,14 @@ impl Run<'_> {
         if let Some(kept) = &self.kept {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(call());
         }
+    }
+}
+
+/// The failure of what the end of a call ended.
+fn failure_of(over: &Ended) -> Failure {
+    match over {
+        Ended::TimedOut => Failure::TimedOut { after: None },
+        _ => Failure::Cancelled,
     }
 }
 

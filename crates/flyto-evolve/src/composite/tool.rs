@@ -19,7 +19,7 @@ use super::{
     kept::Kept,
     read,
     registered::not_there,
-    run::{Ended, Ran, Run},
+    run::{Ended, MAX_UNDO_BYTES, Ran, Run},
 };
 use crate::{
     Body, DefinitionHash, RecordedStep, ToolDefinition,
@@ -322,6 +322,7 @@ impl CompositeTool {
             is_safe,
             n_calls: AtomicUsize::new(0),
             completed: Mutex::default(),
+            undo_bytes_left: MAX_UNDO_BYTES.into(),
             kept: (keep_bytes > 0).then(|| Mutex::new(Kept::new(keep_bytes))),
             spill_dir: self.spill_dir.as_ref(),
         };

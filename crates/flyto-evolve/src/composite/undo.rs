@@ -29,8 +29,8 @@ impl Run<'_> {
     /// The id of a step, and which item of it was called: `each[2]`.
     fn name_of(&self, completed: &Completed) -> String {
         let id = &self.composite.steps[completed.step].id;
-        match &completed.scope.item {
-            Some((_, index)) => format!("{id}[{index}]"),
+        match completed.item {
+            Some(index) => format!("{id}[{index}]"),
             None => id.clone(),
         }
     }
@@ -50,19 +50,19 @@ impl Run<'_> {
         let ctx = ctx.with_time_limit(UNDO_TIME);
         for it in completed.into_iter().rev() {
             let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);
-            let scope = it.scope;
-            let Some(undo) = &step.undo else {
+            let (Some(undo), Some(input)) = (&step.undo, it.undo) else {
                 res.not_undoable.push(name);
                 continue;
             };
-            let input = match undo.with.eval(&scope) {
+            let input = input.and_then(|it| Input::parse(it).map_err(|err| err.to_string()));
+            let input = match input {
                 Ok(input) => input,
                 Err(why) => {
                     res.failed.push((name, why));
                     continue;
                 }
             };
-            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input.clone()));
+            let called = self.caller.call_tool(&ctx, &undo.tool, input.clone());
             let called = in_time(&ctx, called).await;
             self.keep(|| {
                 let (text, failure) = match &called {
@@ -72,10 +72,10 @@ impl Run<'_> {
                 };
                 RecordedStep {
                     step: step.id.clone(),
-                    item: scope.item.as_ref().map(|it| it.1),
+                    item: it.item,
                     is_undo: true,
                     tool: undo.tool.clone(),
-                    input,
+                    input: input.value().clone(),
                     text,
                     output: None,
                     failure,

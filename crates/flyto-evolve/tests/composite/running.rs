@@ -360,3 +360,99 @@ async fn an_input_that_a_step_made_is_no_fault_of_the_caller() {
         assert_eq!(result.failure, Some(failure), "{}", result.output);
     }
 }
+
+/// Registers a tool that only reads.
+fn add<F>(bench: &Bench, name: &str, run: impl Fn(Object) -> F + Send + Sync + 'static)
+where
+    F: Future<Output = ToolResult> + Send + 'static,
+{
+    let tool = NativeTool::builder(name, "Reads.").metadata(reading());
+    let tool = tool.run(move |_, it: Object| run(it)).unwrap();
+    bench.registry.register("test", Arc::new(tool)).unwrap();
+}
+
+#[tokio::test]
+async fn a_step_that_fails_second_has_its_say_about_undo() {
+    let bench = Bench::new();
+    let (send, heard) = tokio::sync::watch::channel(false);
+    add(&bench, "first", move |_| {
+        let _ = send.send(true);
+        async { ToolResult::failed(Failure::reported(), "first") }
+    });
+    add(&bench, "second", move |_| {
+        let mut heard = heard.clone();
+        async move {
+            heard.wait_for(|it| *it).await.unwrap();
+            tokio::task::yield_now().await;
+            ToolResult::failed(Failure::reported(), "second")
+        }
+    });
+    let composite = json!({"steps": [
+        {"id": "a", "tool": "write", "undo": {"tool": "remove"}},
+        {"id": "b", "tool": "second", "after": ["a"], "on_error": "undo"},
+        {"id": "c", "tool": "first", "after": ["a"]},
+    ]});
+    let result = guarded(bench.call(composite, json!({}))).await;
+    assert!(result.output.starts_with("step \"c\" failed\n"), "{}", result.output);
+    assert!(result.output.contains("undone: a\n"), "{}", result.output);
+}
+
+#[tokio::test]
+async fn no_item_is_begun_once_the_call_is_over() {
+    let bench = Bench::new();
+    let token = CancellationToken::new();
+    let stop = token.clone();
+    add(&bench, "stops", move |_| {
+        stop.cancel();
+        async { ToolResult::text("") }
+    });
+    let steps = json!([
+        {"id": "a", "tool": "stops", "for_each": [1, 2, 3], "on_error": "continue"},
+        {"id": "b", "tool": "say", "with": {"text": ""}, "after": ["a"]},
+    ]);
+    let tool = bench.tool(json!({"steps": steps, "output": 1}));
+    let ctx = CallContext::new().with_cancellation(token);
+    let result = guarded(tool.execute(&ctx, Input::empty())).await.unwrap();
+    assert_eq!(bench.called(), ["stops {}"]);
+    expect![[r#"
+        the call was cancelled
+        a: failed: item 0: cancelled: stops was cancelled
+        b: not run
+
+        {"undone":[],"failed":[],"not_undoable":[]}
+        Some(Cancelled)"#]]
+    .assert_eq(&report(&result));
+}
+
+#[tokio::test]
+async fn no_item_is_begun_once_the_list_is_full() {
+    let bench = Bench::new();
+    add(&bench, "large", async |_| ToolResult::text("x".repeat(200_000)));
+    let items: Vec<usize> = (0..40).collect();
+    let composite = json!({"steps": [{"id": "a", "tool": "large", "for_each": items, "on_error": "continue"}], "output": 1});
+    let result = guarded(bench.call(composite, json!({}))).await;
+    let told = "the items give more than 1048576 bytes together";
+    assert!(!result.is_error(), "{}", result.output);
+    assert_eq!(bench.called().len(), 6);
+    let stops = json!({"steps": [{"id": "a", "tool": "large", "for_each": items}]});
+    let result = guarded(bench.call(stops, json!({}))).await;
+    assert!(result.output.contains(told), "{}", result.output);
+    assert_eq!(bench.called().len(), 12);
+}
+
+#[tokio::test]
+async fn what_is_kept_for_undo_is_bounded() {
+    let bench = Bench::new();
+    let items: Vec<usize> = (0..100).collect();
+    let step = json!({
+        "id": "a", "tool": "write", "for_each": items, "on_error": "undo",
+        "undo": {"tool": "remove", "with": {"blob": by_ref("/input/blob")}},
+    });
+    let input = json!({"blob": "x".repeat(1_000_000)});
+    let result = guarded(bench.call(json!({"steps": [step]}), input)).await;
+    let told = "item 16: what is kept to undo calls has more than 16777216 bytes";
+    assert!(result.output.contains(told), "{}", result.output);
+    // The one beyond the bound stays, and is told; the others are taken back.
+    assert!(result.output.contains("\nundone: a[15], a[14], "), "{}", result.output);
+    assert!(result.output.contains("\nnot undone: a[16]: what is kept"), "{}", result.output);
+}
