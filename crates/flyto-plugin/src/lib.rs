@@ -68,8 +68,8 @@ pub use crate::{
     load::{Loaded, MANIFEST_FILE, Plugin, load, load_source},
     manifest::{
         CLAUDE_MANIFEST_FILE, CLAUDE_MCP_FILE, DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation,
-        Lifetime, MAX_GRACE, MAX_TIMEOUT, MCP_FILE, Manifest, RefusedTool, Schema, ServerDef,
-        ToolDef, ToolForm, Transport, UndoDef, read_limits, read_network, read_servers,
+        LIMIT_KEYS, Lifetime, MAX_GRACE, MAX_TIMEOUT, MCP_FILE, Manifest, RefusedTool, Schema,
+        ServerDef, ToolDef, ToolForm, Transport, UndoDef, read_limits, read_network, read_servers,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     options::{Depth, LoadOptions},

@@ -12,12 +12,14 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Findings, KnownNames, Location, ObjectReader, Source, json, quoted};
-use flyto_plugin::{LoadOptions, PluginConfig, ServerDef, ambient_home_of, expand_home};
+use flyto_plugin::{
+    LIMIT_KEYS, LoadOptions, PluginConfig, ServerDef, ambient_home_of, expand_home,
+};
 
 use super::audit::{self, AuditConfig};
 use super::evolve::{self, EvolveConfig};
 use super::permissions::{self, Written};
-use super::sandbox::{Sandbox, grant_path};
+use super::sandbox::{self, Sandbox, grant_path};
 use super::{secret_rules, servers};
 use crate::{codes, places::Places, secrets::OutputGuard};
 
@@ -83,29 +85,30 @@ const SCHEMA: &str = "$schema";
 /// A key of former versions.
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
-/// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 20] = [
-    ("plugins", ""),
-    ("sandbox", ""),
-    (PERMISSIONS, ""),
-    ("audit", ""),
-    ("evolve", ""),
-    ("output_guard", ""),
-    (secret_rules::KEY, ""),
-    ("enabled", "plugins"),
-    ("allowed_plugins", "plugins"),
-    ("blocked_plugins", "plugins"),
-    ("grants", "plugins"),
-    ("strict_env", "plugins"),
-    ("profiles", "sandbox"),
-    ("allow", PERMISSIONS),
-    ("ask", PERMISSIONS),
-    ("deny", PERMISSIONS),
-    ("fsync", "audit"),
-    ("on_failure", "audit"),
-    ("inputs", "audit"),
-    ("keep_days", "audit"),
-];
+/// Keys that hold security rules, each with the section that it belongs into: the sections with rules, and every key of them.
+static RULES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+    fn of<'k, T>(
+        section: &'k str,
+        keys: &'k [(&'k str, T)],
+    ) -> impl Iterator<Item = (&'k str, &'k str)> {
+        keys.iter().map(move |it| (it.0, section))
+    }
+    let sections =
+        ["plugins", "sandbox", PERMISSIONS, "audit", "evolve", "output_guard", secret_rules::KEY];
+    let mut res: Vec<(&str, &str)> = sections.map(|it| (it, "")).to_vec();
+    res.extend(of("plugins", &PLUGIN_KEYS));
+    res.extend(of("sandbox", &sandbox::CLASSES).filter(|it| it.0 != "evolve"));
+    res.push(("profiles", "sandbox"));
+    res.extend(permissions::KEYS.iter().map(|it| (it.0, PERMISSIONS)));
+    res.extend(sandbox::PROFILE_KEYS.map(|it| (it, "a profile of \"sandbox\"")));
+    res.extend(LIMIT_KEYS.map(|it| (it, "the \"limits\" of a profile")));
+    res.extend(of("audit", &audit::KEYS));
+    res.extend(of("evolve", &evolve::KEYS));
+    // Of a key of several sections, the first is told.
+    let mut known = BTreeSet::new();
+    res.retain(|it| known.insert(it.0));
+    res
+});
 
 /// The keys of [`KEYS`], to find the one that was meant.
 static NEAR_KEYS: LazyLock<KnownNames<'static>> = LazyLock::new(|| KnownNames::new(KEYS));
@@ -332,7 +335,7 @@ fn read_root(
     }
     for meant in refuse_misplaced_rules(at, &mut reader) {
         res.unread.any = true;
-        res.unread.sandbox |= matches!(meant, "sandbox" | "profiles");
+        res.unread.sandbox |= rules_of_a_sandbox(meant);
     }
     reader.finish();
     res
@@ -389,6 +392,12 @@ fn leave_out_links(
     }
 }
 
+/// Whether this is the section about sandboxes, or a key of it.
+fn rules_of_a_sandbox(key: &str) -> bool {
+    let is_of = |section: &str| section == "sandbox" || section.contains("profile");
+    key == "sandbox" || RULES.iter().any(|it| it.0 == key && is_of(it.1))
+}
+
 /// Refuses the unknown keys that a security rule may stand under: those near to a section with such rules, or to a
 /// key of one. Says which keys were meant.
 fn refuse_misplaced_rules<'v>(
@@ -421,6 +430,9 @@ fn refuse_misplaced_rules<'v>(
         let mut diag =
             diag.with_reason("a rule that is not read would not hold").with_help(match section {
                 "" => format!("write {}", quoted(meant)),
+                section if section.contains(' ') => {
+                    format!("write {} within {section}", quoted(meant))
+                }
                 section => format!("write {} within {}", quoted(meant), quoted(section)),
             });
         diag.location = Location::text(at.source(), span);

@@ -130,6 +130,10 @@ pub(crate) const CLASSES: [(&str, Class); 5] = [
     ("evolve", Class::EVOLVE),
 ];
 
+/// The keys of a profile.
+pub(super) const PROFILE_KEYS: [&str; 6] =
+    ["extends", "read", "write", "deny", "network", "limits"];
+
 impl Sandbox {
     /// The profile of this name: one of the configuration's own, or one that is always there.
     ///

@@ -465,6 +465,14 @@ fn a_key_under_which_a_rule_may_stand_is_an_error() {
         1:28: error[F0141]: unknown key "strictEnv", which looks like "strict_env""#]],
     );
     check_keys(r#"{"permissions": {"deny": ["Bash"]}}"#, expect![""]);
+    check_keys(
+        r#"{"user_hook": "strict", "network": "off", "memory_bytes": 1, "record_calls": true}"#,
+        expect![[r#"
+            1:2: error[F0141]: unknown key "user_hook"
+            1:25: error[F0141]: unknown key "network"
+            1:43: error[F0141]: unknown key "memory_bytes"
+            1:62: error[F0141]: unknown key "record_calls""#]],
+    );
     // Within them: every key that is not known.
     check_keys(
         r#"{"plugins": {"blocked_plugin": ["x"]}}"#,

@@ -204,6 +204,10 @@ pub fn read_limits(reader: &mut ObjectReader<'_, '_>, why: &str) -> Result<Limit
     res
 }
 
+/// The keys of [`read_limits`].
+pub const LIMIT_KEYS: [&str; 6] =
+    ["cpu_seconds", "memory_bytes", "processes", "file_size_bytes", "open_files", "output_bytes"];
+
 /// The six limits, from a reader of the object; the caller decides about unknown keys.
 fn each_limit(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     let cpu_seconds = above_zero(reader, "cpu_seconds");

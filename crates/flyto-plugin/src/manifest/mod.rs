@@ -61,7 +61,7 @@ pub use self::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT, Manifest,
         RefusedTool, ToolDef, ToolForm, UndoDef,
     },
-    field::read_limits,
+    field::{LIMIT_KEYS, read_limits},
     lazy::Schema,
     narrowing::read_network,
     servers::{
