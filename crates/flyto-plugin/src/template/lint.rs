@@ -141,7 +141,10 @@ const TABLE: &[Row] = &[
     row("flock", Program(1), "c command", "w E timeout conflict-exit-code"),
     row("strace ltrace", Program(0), "", "e o p s u a b E I O P S X"),
     row("ssh", Code(1), "o", "B b c D E e F I i J L l m O p Q R S W w"),
-    row("rsync", Free, "e rsh rsync-path", ""),
+    row("rsync", Free, "e rsh rsync-path", "")
+        .says(CODE, "write the program itself, as in `rsync -e ssh {{x}} DIR`"),
+    row("psql", Free, "c command", "d dbname f file F field-separator h host L log-file o output p port P pset R record-separator T table-attr U username v set variable")
+        .says(CODE, "write the statement into a file, and hand the value over as a variable: `psql -v x={{x}} -f FILE`, where it is :'x'"),
     row("git", End, "c config-env exec-path", "C git-dir work-tree namespace")
         .says(SETTING, "write the setting itself, as in `git -c core.pager=cat`"),
 ];

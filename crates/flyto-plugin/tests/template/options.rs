@@ -25,6 +25,9 @@ fn refused_in_options_that_are_run() {
         "rsync -ave {{x}} a b",
         "rsync --rsh={{x}} a b",
         "rsync -{{x}} a b",
+        "psql -c {{x}}",
+        "psql -X --command={{x}} db",
+        "psql -h localhost -c{{x}} db",
         "bun -e {{x}}",
         "npx -c {{x}}",
         "fd a -x {{x}}",
@@ -44,6 +47,8 @@ fn loads_where_nothing_of_it_is_run_as_far_as_is_known() {
     check_loads(&[
         "rsync -e ssh {{x}} b",
         "rsync --exclude={{x}} a b",
+        "psql -v x={{x}} -f file db",
+        "psql -d {{x}} -f file",
         "bun run f.ts {{x}}",
         "make -C {{x}} all",
         "make {{x}}",
