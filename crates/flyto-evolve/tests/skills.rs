@@ -137,7 +137,7 @@ fn hostile_folders_are_refused() {
         ("name: n--w\ndescription: d", "is none of a skill"),
         ("name: then\ndescription: d", "that of its folder is another one"),
         ("name: now", "the head has no \"description\""),
-        ("a: &a [x, x]\nb: &b [*a, *a]\nname: now\ndescription: d", "anchors, aliases and tags"),
+        ("a: &a [x, x]\nname: now\ndescription: *a", "anchors, aliases and tags"),
     ] {
         let text = format!("---\n{head}\n---\n");
         let temp = folder(&[("SKILL.md", text.as_str()), good[1]]);

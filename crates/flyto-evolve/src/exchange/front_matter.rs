@@ -1,8 +1,8 @@
 //! The head of a `SKILL.md`: the part of YAML that names and descriptions need, and no more.
 //!
-//! What is read is `key: value` at the first column, with a value that is plain, in quotes, or a block (`|`, `>`). Lines below
-//! a key that is not asked for are passed over. Anchors, aliases, tags and merge keys are refused wherever they begin a value,
-//! so nothing is ever expanded, and the work is that of reading the lines once.
+//! What is read is `key: value` at the first column, with a value that is plain, in quotes, or a block (`|`, `>`). The value of
+//! a key that is not asked for is passed over, whatever it is. An anchor, an alias or a tag is refused where a value that is
+//! asked for begins with it, so nothing is ever expanded, and the work is that of reading the lines once.
 
 use std::collections::BTreeMap;
 
@@ -51,10 +51,10 @@ pub(super) fn parse(text: &str) -> Result<FrontMatter, String> {
     Ok(FrontMatter { name: take("name")?, description: take("description")? })
 }
 
-/// The values of `name` and `description`. Other keys are looked at for what is refused, and not kept.
+/// The values of `name` and `description`. Those of other keys are passed over.
 ///
 /// Each line at the first column is a key; what stands further to the right belongs to the key
-/// above. A key that stands twice is a fault, since readers differ in which one counts.
+/// above, and so do the elements of a list (`- `). A key that stands twice is a fault, since readers differ in which one counts.
 fn members(head: &[(usize, &str)]) -> Result<BTreeMap<String, String>, String> {
     let mut res = BTreeMap::new();
     let mut keys = Vec::new();
@@ -82,14 +82,11 @@ fn members(head: &[(usize, &str)]) -> Result<BTreeMap<String, String>, String> {
         if !value.is_empty() && !value.starts_with(' ') {
             return Err(told("a blank stands behind the `:` of a key"));
         }
-        // What belongs to the key stands further to the right.
-        let end = head[at..].iter().position(|it| !it.1.is_empty() && !it.1.starts_with(' '));
-        let below = &head[at..end.map_or(head.len(), |it| at + it)];
+        let is_below =
+            |line: &str| line.is_empty() || line.starts_with([' ', '#']) || is_element(line);
+        let below = head[at..].iter().take_while(|it| is_below(it.1)).count();
+        let below = &head[at..at + below];
         at += below.len();
-        refuse_references(number, value)?;
-        for (number, line) in below {
-            refuse_references(*number, line.split_once(": ").map_or(line, |it| it.1))?;
-        }
         if matches!(key, "name" | "description") {
             let value = scalar(value.trim(), below).map_err(|what| told(&what))?;
             res.insert(key.to_owned(), value);
@@ -98,16 +95,9 @@ fn members(head: &[(usize, &str)]) -> Result<BTreeMap<String, String>, String> {
     Ok(res)
 }
 
-/// What refers to other values, or has them made: no part of what is read.
-fn refuse_references(number: usize, value: &str) -> Result<(), String> {
-    let value = value.trim_start().trim_start_matches("- ");
-    match value.chars().next() {
-        Some(found @ ('&' | '*' | '!')) => {
-            Err(format!("line {number}: anchors, aliases and tags ({found}) are not read"))
-        }
-        _ if value.starts_with("<<:") => Err(format!("line {number}: merge keys are not read")),
-        _ => Ok(()),
-    }
+/// Whether a line begins an element of a list.
+fn is_element(line: &str) -> bool {
+    line == "-" || line.starts_with("- ")
 }
 
 /// The text that a value is.
@@ -118,37 +108,94 @@ fn refuse_references(number: usize, value: &str) -> Result<(), String> {
 /// | double quotes | as JSON, whose escapes are a part of those of YAML |
 /// | single quotes | two quotes stand for one |
 /// | `|` | the lines as they are, without their common indent |
-/// | `>` | the lines joined by blanks |
+/// | `>` | the lines joined by blanks; an empty line, and one that is indented further, stays a line |
+///
+/// A comment may stand behind quotes, and on lines of its own at the first column.
 fn scalar(value: &str, below: &[(usize, &str)]) -> Result<String, String> {
-    let lines = || below.iter().map(|it| it.1.trim());
+    let below: Vec<&str> = below.iter().map(|it| it.1).filter(|it| !it.starts_with('#')).collect();
+    let lines = || below.iter().map(|it| it.trim());
+    let whole = || std::iter::once(value).chain(lines()).collect::<Vec<_>>().join(" ");
     match value.chars().next() {
         Some(style @ ('|' | '>')) => {
             let indent = |line: &str| line.len() - line.trim_start().len();
-            let filled = below.iter().filter(|it| !it.1.is_empty());
-            let least = filled.map(|it| indent(it.1)).min().unwrap_or(0);
-            let text = below.iter().map(|it| it.1.get(least..).unwrap_or_default());
-            let joiner = if style == '|' { "\n" } else { " " };
-            Ok(text.collect::<Vec<_>>().join(joiner).trim().to_owned())
+            let filled = below.iter().filter(|it| !it.is_empty());
+            let least = filled.map(|it| indent(it)).min().unwrap_or(0);
+            let text = below.iter().map(|it| it.get(least..).unwrap_or_default());
+            let text = text.collect::<Vec<_>>();
+            let text = if style == '|' { text.join("\n") } else { folded(&text) };
+            Ok(text.trim().to_owned())
         }
         Some('"') => {
-            let whole = std::iter::once(value).chain(lines()).collect::<Vec<_>>().join(" ");
+            let whole = whole();
             // The escapes of JSON are those of YAML as well.
-            serde_json::from_str(&whole).map_err(|err| format!("a text in quotes: {err}"))
+            let mut reader = serde_json::Deserializer::from_str(&whole).into_iter::<String>();
+            let text = reader.next().unwrap_or_else(|| Ok(String::new()));
+            let text = text.map_err(|err| format!("a text in quotes: {err}"))?;
+            only_a_comment(&whole[reader.byte_offset()..]).map(|()| text)
         }
         Some('\'') => {
-            let whole = std::iter::once(value).chain(lines()).collect::<Vec<_>>().join(" ");
-            let inner = whole.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
-            let is_whole = |it: &&str| !it.replace("''", "").contains('\'');
-            let inner = inner.filter(is_whole).ok_or("a text in quotes does not end")?;
-            Ok(inner.replace("''", "'"))
+            let whole = whole();
+            let mut text = String::new();
+            let mut rest = &whole[1..];
+            loop {
+                let (before, behind) =
+                    rest.split_once('\'').ok_or("a text in quotes does not end")?;
+                text.push_str(before);
+                // Two of them stand for one.
+                match behind.strip_prefix('\'') {
+                    Some(behind) => {
+                        text.push('\'');
+                        rest = behind;
+                    }
+                    None => return only_a_comment(behind).map(|()| text),
+                }
+            }
         }
-        Some('[' | '{') => Err("a text is expected, and found is a collection".to_owned()),
+        Some(found @ ('&' | '*' | '!')) => {
+            Err(format!("anchors, aliases and tags ({found}) are not read"))
+        }
+        Some('[' | '{') => Err(COLLECTION.to_owned()),
+        None if lines().any(is_element) => Err(COLLECTION.to_owned()),
         _ => {
             let words = std::iter::once(value).chain(lines()).filter(|it| !it.is_empty());
             let text = words.collect::<Vec<_>>().join(" ");
             // A comment of YAML ends a plain text.
             Ok(text.split(" #").next().unwrap_or_default().trim().to_owned())
         }
+    }
+}
+
+const COLLECTION: &str = "a text is expected, and found is a collection";
+
+/// The lines of a block `>` as one text ("YAML 1.2.2", section 8.1.3).
+fn folded(lines: &[&str]) -> String {
+    let mut res = String::new();
+    let (mut n_empty, mut was_indented) = (0, false);
+    for line in lines {
+        if line.is_empty() {
+            n_empty += 1;
+            continue;
+        }
+        let is_indented = line.starts_with(' ');
+        let stays = is_indented || was_indented;
+        match n_empty + usize::from(stays) {
+            _ if res.is_empty() => {}
+            0 => res.push(' '),
+            n => res.push_str(&"\n".repeat(n)),
+        }
+        res.push_str(line);
+        (n_empty, was_indented) = (0, is_indented);
+    }
+    res
+}
+
+/// What may stand behind a text in quotes.
+fn only_a_comment(rest: &str) -> Result<(), String> {
+    let trimmed = rest.trim_start();
+    let is_comment = trimmed.len() < rest.len() && trimmed.starts_with('#');
+    match trimmed.is_empty() || is_comment {
+        true => Ok(()),
+        false => Err("something stands behind a text in quotes".to_owned()),
     }
 }
 
@@ -197,6 +244,19 @@ mod tests {
             expect![[r#""n" "one\n  two\n\nthree""#]],
         );
         check("name: n\ndescription: one\n  two", expect![[r#""n" "one two""#]]);
+        check("name: n\ndescription: |\n  one\n# two\n", expect![[r#""n" "one""#]]);
+        check(
+            "name: \"n\" # now\nallowed-tools:\n- Read\n- Bash\n# more\ndescription: 'd' # soon",
+            expect![[r#""n" "d""#]],
+        );
+        check(
+            "name: n\ndescription: |\n  * one\n  * two: &c.\npattern: |\n  *.py",
+            expect![[r#""n" "* one\n* two: &c.""#]],
+        );
+        check(
+            "name: n\ndescription: >\n  one\n  two\n\n  three\n    four\n  five",
+            expect![[r#""n" "one two\nthree\n  four\nfive""#]],
+        );
     }
 
     #[test]
@@ -211,8 +271,20 @@ mod tests {
             expect!["line 2: anchors, aliases and tags (&) are not read"],
         );
         check(
-            "metadata:\n  a: &x [\"lol\"]\n  b: [*x, *x]\nname: n\ndescription: d",
-            expect!["line 3: anchors, aliases and tags (&) are not read"],
+            "metadata:\n  a: &x [\"lol\"]\n  b: [*x, *x]\nname: n\ndescription: *x",
+            expect!["line 6: anchors, aliases and tags (*) are not read"],
+        );
+        check(
+            "name: \"n\" x\ndescription: d",
+            expect!["line 2: something stands behind a text in quotes"],
+        );
+        check(
+            "name: 'n'x\ndescription: d",
+            expect!["line 2: something stands behind a text in quotes"],
+        );
+        check(
+            "name:\n- n\ndescription: d",
+            expect!["line 2: a text is expected, and found is a collection"],
         );
         check(
             "name: !!python/object x\ndescription: d",
