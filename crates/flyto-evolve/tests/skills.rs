@@ -179,6 +179,18 @@ fn what_was_edited_after_the_export_is_refused() {
     assert!(refused(&dir).contains("it is not what references/tool.json says"));
     fs::write(&script, "date\n").unwrap();
     import_skill(&dir, "ada").unwrap();
+    for (path, from, to) in [
+        ("references/input_schema.json", "\"type\"", "\"title\""),
+        ("SKILL.md", "The time.", "The date."),
+    ] {
+        let path = dir.join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let told = refused(&dir);
+        assert!(told.contains("propose what was edited as an update"), "{told}");
+        fs::write(&path, text).unwrap();
+    }
+    import_skill(&dir, "ada").unwrap();
     let tool = dir.join("references/tool.json");
     let text = fs::read_to_string(&tool).unwrap().replace("date", "halt");
     fs::write(&tool, text).unwrap();

@@ -25,6 +25,9 @@ use crate::{
     store::{Disk, Files},
 };
 
+/// Where the schema of the input lies in a folder.
+const SCHEMA_PATH: &str = "references/input_schema.json";
+
 /// The longest `SKILL.md`, in bytes.
 const MAX_SKILL_BYTES: u64 = 256 * 1024;
 /// The longest other file: a definition with what is kept beside it.
@@ -139,8 +142,7 @@ fn write(version: &Version, name: &str, dir: &Path) -> Result<(), SkillError> {
     };
     let schema = pretty(&sorted(&version.definition.input_schema));
     told("references", disk.make_dir("references"))?;
-    let path = "references/input_schema.json";
-    told(path, disk.write_new(path, schema.as_bytes()))?;
+    told(SCHEMA_PATH, disk.write_new(SCHEMA_PATH, schema.as_bytes()))?;
     let path = "references/tool.json";
     told(path, disk.write_new(path, export(version).as_bytes()))?;
     if let Some(script) = script_of(&version.definition) {
@@ -165,11 +167,15 @@ fn script_of(def: &ToolDefinition) -> Option<String> {
     }
 }
 
+/// The description as a head has it.
+fn short_description(def: &ToolDefinition) -> String {
+    def.description.chars().take(MAX_DESCRIPTION_CHARS).collect()
+}
+
 /// The text of `SKILL.md`, whose description has at most [`MAX_DESCRIPTION_CHARS`] characters.
 fn skill_text(version: &Version, name: &str) -> String {
     let def = &version.definition;
-    let description: String = def.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
-    let members = [("name", name.to_owned()), ("description", description)];
+    let members = [("name", name.to_owned()), ("description", short_description(def))];
     let metadata = [
         ("flyto-name", def.name.clone()),
         ("flyto-version", version.number.to_string()),
@@ -191,7 +197,8 @@ fn skill_text(version: &Version, name: &str) -> String {
 
 /// The proposal to have the tool of an Agent Skills folder here. It goes through all checks, and a person is asked.
 ///
-/// A folder that [`export_skill`] wrote gives the very definition; where its script was edited since, it is refused. Any other
+/// A folder that [`export_skill`] wrote gives the very definition; where its script, its schema, its name or its description
+/// was edited since, it is refused. Any other
 /// folder needs `SKILL.md` and `scripts/NAME.sh` (or `scripts/run.sh`): that script with the description becomes the tool, and
 /// `references/input_schema.json` its schema, where there is one. Other files of the folder are left out.
 ///
@@ -233,12 +240,26 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
     if let Some(text) = read("references/tool.json", MAX_FILE_BYTES)? {
         let proposal = import(&text, &from, by)?;
         let parsed = crate::parse(&flyto_diagnostics::Source::new(&from, proposal.text.as_str()));
-        let expected = parsed.definition.as_ref().and_then(script_of);
-        if parsed.definition.is_some() && script != expected {
-            let why =
-                "it is not what references/tool.json says: propose the edited script as an update"
-                    .to_owned();
-            return Err(not_a_skill(&script_path, why));
+        if let Some(def) = &parsed.definition {
+            let schema = read(SCHEMA_PATH, MAX_FILE_BYTES)?;
+            let schema = schema.map(|it| serde_json::from_str::<Value>(&it).ok());
+            let edited = if script != script_of(def) {
+                Some(&*script_path)
+            } else if schema.is_some_and(|it| it.as_ref() != Some(&def.input_schema)) {
+                Some(SCHEMA_PATH)
+            } else if skill_name(&def.name).as_ref() != Some(&name)
+                || short_description(def) != head.description
+            {
+                Some("SKILL.md")
+            } else {
+                None
+            };
+            if let Some(path) = edited {
+                let why =
+                    "it is not what references/tool.json says: propose what was edited as an update"
+                        .to_owned();
+                return Err(not_a_skill(path, why));
+            }
         }
         return Ok(proposal);
     }
@@ -251,10 +272,10 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
         not_a_skill(&format!("scripts/{name}.sh"), why)
     })?;
     let mut def = ToolDefinition::script(name, head.description, script);
-    let path = "references/input_schema.json";
-    if let Some(text) = read(path, MAX_FILE_BYTES)? {
+    if let Some(text) = read(SCHEMA_PATH, MAX_FILE_BYTES)? {
         let schema: Result<Value, _> = serde_json::from_str(&text);
-        def = def.with_input_schema(schema.map_err(|err| not_a_skill(path, err.to_string()))?);
+        let schema = schema.map_err(|err| not_a_skill(SCHEMA_PATH, err.to_string()))?;
+        def = def.with_input_schema(schema);
     }
     let place = format!("the definition of {from}");
     Ok(Proposal::of(&def, by).source(ProposalSource::Imported { from }).read_from(place))
