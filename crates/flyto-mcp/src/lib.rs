@@ -217,6 +217,7 @@
 //! | --- | --- |
 //! | blocks of text | the text |
 //! | images, audio, resources | a line each, and the blocks as structured result, or beside it where the server gives one; [`Server`] gives them to its clients as blocks |
+//! | a block of another type | a line; images and the like come beside the result then |
 //! | `structuredContent` | the structured result, checked against the output schema |
 //! | `isError` | a failure that the tool reported, with its text |
 //! | an error of the protocol | a failure that the tool reported, with the code |

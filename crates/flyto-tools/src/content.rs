@@ -220,6 +220,12 @@ impl Content {
         Ok(Self::checked(list))
     }
 
+    /// Whether it has blocks that clients do not know. Of these, the text has a line each.
+    #[must_use]
+    pub fn has_unknown(&self) -> bool {
+        self.blocks.iter().any(|it| Block::read(it).is_err())
+    }
+
     /// The blocks that are no text and that clients know.
     #[must_use]
     pub fn known(&self) -> Vec<Block> {

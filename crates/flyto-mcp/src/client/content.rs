@@ -1,7 +1,8 @@
 //! The result of `tools/call` as the result of a tool.
 //!
 //! Texts become the text for the model. Of what is no text, the text has one line that says what it is, and the structured
-//! result has the blocks as they came. They stand beside it where the server gives a structured result itself.
+//! result has the blocks as they came. They stand beside it where the server gives a structured result itself, and where one of
+//! them is of a type that clients do not know: of that one, the line is all.
 
 use flyto_tools::{Content, Failure, ToolResult};
 use serde::Deserialize;
@@ -49,7 +50,8 @@ impl CallToolResult {
         // The blocks are the structured result where the server gives no other one. A schema is for what the server gives, not
         // for what is made of it here.
         let structured = structured_content.filter(|_| large.is_none());
-        let mut res = if structured.is_none() && !has_schema {
+        // Clients get the blocks of a structured result only where they know all of them.
+        let mut res = if structured.is_none() && !has_schema && !content.has_unknown() {
             ToolResult::content(content)
         } else {
             let blocks = content.known();
@@ -147,6 +149,23 @@ mod tests {
     }
 
     #[test]
+    fn a_block_of_an_unknown_type_costs_itself() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let hologram = json!({"type": "hologram", "data": "AAAA"});
+        check(
+            json!({"content": [image, hologram]}),
+            false,
+            expect![[r#"
+            [image, image/png, 3 bytes]
+            [a block of the type hologram]
+            None
+
+            beside: [{"type":"image","data":"AAAA","mimeType":"image/png"}]
+        "#]],
+        );
+    }
+
+    #[test]
     fn what_is_no_text_is_told_and_kept() {
         let blocks = json!([
             {"type": "text", "text": "see"},
@@ -161,7 +180,8 @@ mod tests {
                 [image, image/png, 3 bytes]
                 [a block of the type dance]
                 None
-                {"content":[{"type":"text","text":"see"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"dance"}]}
+
+                beside: [{"type":"image","data":"AAAA","mimeType":"image/png"}]
             "#]],
         );
         check(
