@@ -3,8 +3,10 @@
 mod told; // what the operator is told of calls
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use flyto_host::stages::names;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions, ServerStatus};
 use flyto_tools::CancellationToken;
+use rustix::fs::{Mode, OFlags};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -204,7 +207,7 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
     let options = match &args.token_file {
         None => HttpOptions::generated().map_err(not_served)?,
         Some(file) => {
-            let token = std::fs::read_to_string(file)
+            let token = read_token(file)
                 .map_err(|err| Stop::new(Why::Missing, format!("{}: {err}", file.display())))?;
             let token = token.trim();
             if token.len() < MIN_TOKEN_BYTES || !token.bytes().all(|it| it.is_ascii_graphic()) {
@@ -220,6 +223,25 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
     let token = token.map(|it| format!("Authorization: Bearer {it}\n")).unwrap_or_default();
     complain(format_args!("serving http://{address}/mcp\n{token}"), Page::default());
     Ok((listener, options))
+}
+
+/// The text of a file, or of a pipe as a shell makes it (`<(pass show flyto)`). A pipe into which nothing writes is empty.
+///
+/// # Errors
+///
+/// It cannot be read, or is longer than a token.
+fn read_token(file: &Path) -> io::Result<String> {
+    const MAX_BYTES: u64 = 4096;
+    // Else open(2) waits for a program that opens the other end of a FIFO.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let open = rustix::fs::open(file, flags, Mode::empty())?;
+    rustix::fs::fcntl_setfl(&open, OFlags::empty())?;
+    let mut res = String::new();
+    File::from(open).take(MAX_BYTES + 1).read_to_string(&mut res)?;
+    if res.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(res)
 }
 
 fn not_served(err: io::Error) -> Stop {

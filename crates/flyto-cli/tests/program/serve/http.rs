@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::Child;
 use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -489,8 +490,13 @@ fn the_token_may_come_from_a_file_and_the_address_is_a_loopback_one() {
     server.token = "0123456789abcdef".to_owned();
     server.session(&json!({}));
     place.write("short", "0123456789\n");
+    let fifo = place.path().join("fifo");
+    rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     for (words, code) in [
-        (&["serve", "--http", "0", "--token-file", "short"][..], 3),
+        // Nothing writes into it.
+        (&["serve", "--http", "0", "--token-file", "fifo"][..], 3),
+        (&["serve", "--http", "0", "--token-file", "/dev/zero"], 4),
+        (&["serve", "--http", "0", "--token-file", "short"], 3),
         (&["serve", "--http", "0", "--token-file", "none"], 4),
         (&["serve", "--http", "0.0.0.0:0"], 2),
         (&["serve", "--http", "example.org:80"], 2),
