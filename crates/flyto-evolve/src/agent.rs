@@ -272,8 +272,9 @@ async fn apply(builder: &ToolBuilder, call: &CallContext, proposal: Proposal) ->
             ToolResult::text(text).with_data(json!({"status": "once", "name": name}))
         }
         Ok(Applied::Staged { id }) => {
+            let command = builder.command();
             let text = format!(
-                "the proposal waits for a person as {id:?}; go on without the tool, and tell the user that `flyto evolve \
+                "the proposal waits for a person as {id:?}; go on without the tool, and tell the user that `{command} \
                  approve {id}` shows it and asks"
             );
             ToolResult::text(text).with_data(json!({"status": "staged", "id": id}))

@@ -17,6 +17,18 @@ pub(crate) fn remember_store(config: Option<&Path>, evolve: Option<&Path>) {
     let _first_stays = OPTIONS.set(words.collect());
 }
 
+/// The beginning of a line that comes to the store of this process from any directory.
+pub(crate) fn from_anywhere() -> String {
+    let words = OPTIONS.get().map_or(&[][..], Vec::as_slice);
+    let absolute = |(at, word): (usize, &String)| match at % 2 {
+        0 => word.clone(),
+        _ => std::path::absolute(word).map_or(word.clone(), |it| it.to_string_lossy().into_owned()),
+    };
+    let words = words.iter().enumerate().map(absolute);
+    let all = ["flyto".to_owned()].into_iter().chain(words).chain(["evolve".to_owned()]);
+    command_line(all)
+}
+
 /// A line that runs `flyto evolve` with these words on the store of this process, in backticks.
 pub(crate) fn by_evolve<const N: usize>(words: [&str; N]) -> String {
     line(OPTIONS.get().map_or(&[], Vec::as_slice), &words)

@@ -22,6 +22,7 @@ use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
 use flyto_security::{DefaultGuard, SecretGuard as _, Tier};
 use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
+use self::advice::from_anywhere;
 pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::client::AtClient;
@@ -64,6 +65,7 @@ impl Evolved {
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .owner(STORE_OWNER)
+            .command(from_anywhere())
             .approver(approver)
             .protected_names(flyto_mcp::SERVER_TOOL_NAMES.iter().copied())
             .caller(Arc::new(Steps(Arc::downgrade(host))));

@@ -450,7 +450,7 @@ fn agents_propose_through_the_same_gates() {
     };
     let ran = create(&new);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    assert!(ran.stdout().contains("`flyto evolve approve hello-"), "{}", ran.shown());
+    assert!(ran.stdout().contains("tools evolve approve hello-"), "{}", ran.shown());
     let bad = json!({"name": "bad", "description": "x", "script": format!("echo {TOKEN}\n")});
     let ran = create(&bad);
     assert_eq!(ran.code, Some(1), "{}", ran.shown());

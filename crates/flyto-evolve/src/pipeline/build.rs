@@ -84,6 +84,8 @@ pub(super) struct Inner {
     pub(super) guard: Guard,
     /// Names of tools that a host has beside its registry.
     pub(super) protected: Vec<String>,
+    /// The beginning of the command line by which a person comes to the store.
+    command: String,
     pub(super) max_per_session: u32,
     session: Mutex<Session>,
     /// The tools of this process by name, with their versions: what the registry has of the owner.
@@ -136,6 +138,7 @@ pub(crate) struct Denial {
 /// | [`quarantine_after`](Self::quarantine_after) | 3 failures in a row that no input can have caused |
 /// | [`record_calls`](Self::record_calls) | no call is recorded |
 /// | [`owner`](Self::owner) | tools are registered for `evolve` |
+/// | [`command`](Self::command) | models are told of `flyto evolve approve ID` |
 /// | [`protected_names`](Self::protected_names) | [`PROTECTED_NAMES`](crate::PROTECTED_NAMES), and what the registry has of others |
 ///
 /// ```
@@ -206,6 +209,13 @@ impl Builder {
     /// Sets the owner under whose name tools are registered; `evolve` otherwise.
     pub fn owner(mut self, owner: impl Into<Owner>) -> Self {
         self.inner.owner = owner.into();
+        self
+    }
+
+    /// Sets the beginning of the command line by which a person comes to the store, as `flyto --evolve DIR evolve`: a model is
+    /// told to hand it on where a proposal waits.
+    pub fn command(mut self, words: impl Into<String>) -> Self {
+        self.inner.command = words.into();
         self
     }
 
@@ -288,11 +298,17 @@ impl ToolBuilder {
                 approver: None,
                 guard: Guard::Default(Vec::new()),
                 protected: Vec::new(),
+                command: "flyto evolve".to_owned(),
                 max_per_session: DEFAULT_MAX_PER_SESSION,
                 session: Mutex::default(),
                 tools: Mutex::default(),
             },
         }
+    }
+
+    /// The beginning of the command line by which a person comes to the store.
+    pub(crate) fn command(&self) -> &str {
+        &self.inner.command
     }
 
     /// The store.

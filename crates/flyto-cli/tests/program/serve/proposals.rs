@@ -250,6 +250,15 @@ fn over_http_the_request_that_brings_the_answer_has_the_call_go_on() {
 }
 
 #[test]
+fn the_command_that_a_model_hands_on_leads_to_the_store_of_its_server() {
+    let place = place(&json!({"ask_client": false}));
+    let mut client = Client::legacy(&place, &["--evolve", "other"], &json!({}));
+    let result = client.result("tools/call", proposal());
+    let command = format!("`flyto --evolve {}/other evolve approve greet-", place.path().display());
+    assert!(text(&result).contains(&command), "{result}");
+}
+
+#[test]
 fn a_proposal_waits_where_no_client_is_asked() {
     let by_setting = (json!({"ask_client": false}), asks());
     let cannot_ask = (json!({}), json!({}));
