@@ -234,6 +234,32 @@ fn a_composite_at_the_callers_deadline_ends_its_program_and_tells_what_was_done(
 }
 
 #[test]
+fn a_composite_without_its_tool_is_shown_with_why_it_is_refused() {
+    let place = Place::new();
+    approve(
+        &place,
+        &json!({"name": "part", "description": "A part.", "script": "echo a\n"}).to_string(),
+    );
+    let steps = json!([{"id": "a", "tool": "part"}]);
+    let def = json!({"name": "whole", "description": "The whole.", "execution_type": "composite", "composite": {"steps": steps}});
+    approve(&place, &def.to_string());
+    place.told(&["archive", "part"]);
+    let listed = place.told(&["list"]);
+    let id = listed["needs_review"][0]["id"].as_str().unwrap();
+    let shown = place.evolve(&["show", id]);
+    assert_eq!(shown.code, Some(0), "{}", shown.shown());
+    assert!(shown.stdout().contains("The whole."), "{}", shown.shown());
+    let told = "it would be refused now: /composite/steps/0/tool: there is no tool \"part\"";
+    assert!(shown.stderr().contains(told), "{}", shown.shown());
+    let document = place.told(&["show", id]);
+    assert_eq!(document["definition"]["name"], "whole", "{document}");
+    // The answer that is left: to take it off the list.
+    assert_eq!(place.evolve(&["approve", "--yes", id]).code, Some(3));
+    assert_eq!(place.evolve(&["deny", id]).code, Some(0));
+    assert_eq!(place.told(&["list"])["needs_review"], json!([]));
+}
+
+#[test]
 fn the_guide_shows_a_composite_that_runs() {
     let guide = include_str!("../../../../docs/guide/evolve.md");
     let section = guide.split("\n## ").find(|it| it.starts_with("A composite\n")).unwrap();

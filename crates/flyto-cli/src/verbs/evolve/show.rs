@@ -34,7 +34,36 @@ struct Refused<'a> {
     id: &'a str,
     /// Why it cannot be approved any more.
     refused: &'a str,
-    pending: &'a Pending,
+    #[serde(flatten)]
+    text: Text<'a>,
+}
+
+/// What waits as it lies in the store.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Text<'a> {
+    Pending(&'a Pending),
+    Definition(Value),
+}
+
+/// What waits as it lies in the store, with why it would be refused now.
+fn refused(waiting: &Waiting, why: Stop, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let definition = match waiting {
+        Waiting::Proposal(id) => return stored(id, why, session),
+        Waiting::File { name, .. } => store.unapproved(name).map_err(failed)?.definition,
+        Waiting::Composite { name, .. } => super::version(&store, name, None)?.definition,
+    };
+    let (screen, refused) = (session.screen, why.message());
+    if screen.is_json() {
+        let definition = definition.file_text();
+        let text = Text::Definition(serde_json::from_str(&definition).map_err(Stop::internal)?);
+        screen.document(&Refused { id: waiting.id(), refused, text })?;
+        return Ok(Exit::Ok);
+    }
+    fields(&flyto_evolve::diff(None, &definition), screen)?;
+    screen.note(format_args!("it would be refused now: {}", one_line(refused)));
+    Ok(Exit::Ok)
 }
 
 /// A proposal as it was stored, with why it would be refused now.
@@ -43,7 +72,7 @@ fn stored(id: &str, why: Stop, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     let refused = why.message();
     if screen.is_json() {
-        screen.document(&Refused { id, refused, pending: &pending })?;
+        screen.document(&Refused { id, refused, text: Text::Pending(&pending) })?;
         return Ok(Exit::Ok);
     }
     let (by, at) = (one_line(&pending.proposed_by), one_line(&pending.at));
@@ -70,10 +99,7 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
         let review = match review(&waiting, session) {
             Ok(review) => review,
             // One that would be refused by now is shown as it lies in the store.
-            Err(stop) => match &waiting {
-                Waiting::Proposal(id) => return stored(id, stop, session),
-                _ => return Err(stop),
-            },
+            Err(stop) => return refused(&waiting, stop, session),
         };
         if screen.is_json() {
             screen.document(&Proposed { id: &args.name, review: &review })?;
