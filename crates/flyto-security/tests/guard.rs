@@ -118,6 +118,8 @@ fn a_hidden_token_is_found_by_its_view() {
         format!("<p>{}</p>", token.replace('_', "&lowbar;")),
         format!("{a}\u{301}{b}"),
         format!("{a}\u{9b}31m{b}"),
+        // What a terminal that obeys this would not show whole.
+        format!("{a}\u{9b}{b}"),
     ] {
         let found = scan(&text);
         let best = found.iter().max_by_key(|it| it.tier).expect("something is found");
@@ -157,6 +159,7 @@ fn a_hidden_token_is_found_by_its_view() {
         line 1: GitHub token (github-token, block, escapes): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, references): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)"#]]
     .assert_eq(&shown.join("\n"));

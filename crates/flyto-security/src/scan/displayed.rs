@@ -17,13 +17,15 @@ const BACKSPACE: u8 = 8;
 /// The longest string of a control sequence, such as the address of a link (OSC 8): 4 KiB. Of a longer one, the text stays.
 const MAX_STRING_BYTES: usize = 4096;
 
-/// What a backspace does.
+/// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Backspace {
-    /// Nothing: it is left out.
-    LeftOut,
-    /// It takes the character before it away.
-    Erases,
+enum Reading {
+    /// As a terminal does, but for backspaces, which are left out.
+    Plain,
+    /// A backspace takes the character before it away.
+    Erased,
+    /// U+0080 to U+009F begin no sequence: not every terminal obeys them.
+    WithoutC1,
 }
 
 /// The parts of a text that are shown.
@@ -36,14 +38,17 @@ struct Displayed {
 
 impl Displayed {
     /// The text without what has no place on a screen; `None` where it has nothing of that kind.
-    fn of(content: &[u8], backspace: Backspace) -> Option<Self> {
+    fn of(content: &[u8], reading: Reading) -> Option<Self> {
         let mut at = next_mark(content, 0)?;
         let mut res = Self::default();
         let mut done = 0;
         loop {
             res.push(content, done..at);
-            let n = len(&content[at..]);
-            if content[at] == BACKSPACE && backspace == Backspace::Erases {
+            let n = match &content[at..] {
+                [0xc2, ..] if reading == Reading::WithoutC1 => 2,
+                rest => len(rest),
+            };
+            if content[at] == BACKSPACE && reading == Reading::Erased {
                 res.pop();
             }
             done = at + n;
@@ -82,15 +87,20 @@ impl Displayed {
 impl Scan<'_> {
     /// Looks at the content as a terminal shows it. What was found already is not found again.
     pub(super) fn displayed(&mut self, content: &[u8]) -> Result<(), ScanError> {
-        self.displayed_with(content, Backspace::LeftOut)?;
+        self.displayed_with(content, Reading::Plain)?;
         if memchr::memchr(BACKSPACE, content).is_some() {
-            self.displayed_with(content, Backspace::Erases)?;
+            self.displayed_with(content, Reading::Erased)?;
+        }
+        let begins =
+            |at: usize| matches!(content.get(at + 1), Some(0x90 | 0x98 | 0x9b | 0x9d..=0x9f));
+        if memchr::memchr_iter(0xc2, content).any(begins) {
+            self.displayed_with(content, Reading::WithoutC1)?;
         }
         Ok(())
     }
 
-    fn displayed_with(&mut self, content: &[u8], backspace: Backspace) -> Result<(), ScanError> {
-        let Some(displayed) = Displayed::of(content, backspace) else { return Ok(()) };
+    fn displayed_with(&mut self, content: &[u8], reading: Reading) -> Result<(), ScanError> {
+        let Some(displayed) = Displayed::of(content, reading) else { return Ok(()) };
         let n_before = self.found.len();
         let text = &displayed.text;
         self.look_at(&Piece { text, view: View::Displayed, outer: None, depth: 1 })?;
@@ -204,7 +214,7 @@ mod tests {
 
     #[track_caller]
     fn check(content: &str, expect: Option<&str>) {
-        let displayed = Displayed::of(content.as_bytes(), Backspace::LeftOut);
+        let displayed = Displayed::of(content.as_bytes(), Reading::Plain);
         let text =
             displayed.map(|it| String::from_utf8(it.text).expect("whole characters are left out"));
         assert_eq!(text.as_deref(), expect, "{content:?}");
@@ -251,8 +261,7 @@ mod tests {
             ("g\x08gh\x08h", "gh"),
             ("a\u{e9}\x08\x08\x08b", "b"),
         ] {
-            let displayed =
-                Displayed::of(content.as_bytes(), Backspace::Erases).expect("it has one");
+            let displayed = Displayed::of(content.as_bytes(), Reading::Erased).expect("it has one");
             assert_eq!(displayed.text, expect.as_bytes(), "{content:?}");
         }
     }
@@ -260,7 +269,7 @@ mod tests {
     #[test]
     fn each_byte_has_its_place() {
         let content = "\x1b[ma\0b\x1b[31mcde\u{e9}\x08\x08f\u{e8}\u{200b}g".as_bytes();
-        let displayed = Displayed::of(content, Backspace::Erases).expect("it has sequences");
+        let displayed = Displayed::of(content, Reading::Erased).expect("it has sequences");
         assert_eq!(displayed.text, "abcdf\u{e8}g".as_bytes());
         for (at, it) in displayed.text.iter().enumerate() {
             assert_eq!(content[displayed.source(at)], *it, "{at}");
