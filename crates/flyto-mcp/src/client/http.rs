@@ -26,7 +26,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body as _, Incoming},
-    header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, HeaderValue},
 };
 use tokio::{
     sync::mpsc,
@@ -202,6 +202,9 @@ impl Exchange {
         }
         if !status.is_success() {
             return Err(self.refused(id, response).await);
+        }
+        if let Some(why) = not_messages(&response) {
+            return Err(failed(why));
         }
         match is_stream(&response) {
             true => self.events(response).await,
@@ -383,6 +386,25 @@ fn failed(why: String) -> RequestError {
 fn is_stream(response: &Response<Incoming>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     kind.is_some_and(|it| it.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+}
+
+/// Why a body holds no messages, by its headers. One without a type may hold some.
+fn not_messages(response: &Response<Incoming>) -> Option<String> {
+    let shown = |name: HeaderName| {
+        let value = response.headers().get(name)?.to_str().ok()?;
+        let value: String = value.chars().take(100).collect();
+        (!value.trim().is_empty()).then(|| value.to_ascii_lowercase())
+    };
+    if let Some(encoding) = shown(CONTENT_ENCODING).filter(|it| it != "identity") {
+        return Some(format!("the answer is encoded as {encoding:?}, which nobody asked for"));
+    }
+    let kind = shown(CONTENT_TYPE)?;
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let is_json = kind == "application/json" || kind.ends_with("+json") || kind == "text/json";
+    let is_one = is_json || kind == "text/event-stream" || kind == "text/plain";
+    (!is_one).then(|| {
+        format!("the answer is of the type {kind:?} and holds no messages: is the address that of the server?")
+    })
 }
 
 /// A value of a header that repeats a member of the message. What no header can hold is written in base64.

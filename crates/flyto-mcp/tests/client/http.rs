@@ -135,11 +135,14 @@ async fn a_session_that_is_gone_is_opened_anew() {
 async fn what_cannot_be_reached_says_why() {
     let locked = Listening::start(&[]);
     let redirects = Listening::start(&["redirects"]);
+    let [page, gzip] = ["page", "gzip"].map(|it| Listening::start(&[it]));
     let url = |port: u16, path: &str| json!({"url": format!("http://127.0.0.1:{port}{path}")});
     // Another process may have the port of a listener that is gone; port 1 has none here.
     for (declared, problem) in [
         (url(locked.port, "/mcp"), "HTTP 401 Unauthorized"),
         (url(redirects.port, "/mcp"), "HTTP 307 Temporary Redirect"),
+        (url(page.port, "/mcp"), "of the type \"text/html\" and holds no messages: is the address"),
+        (url(gzip.port, "/mcp"), "encoded as \"gzip\", which nobody asked for"),
         (url(1, "/"), "127.0.0.1:1 cannot be reached"),
     ] {
         let world = World::with(json!({"s": declared}), options(), None).connected().await;

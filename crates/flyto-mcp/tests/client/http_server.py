@@ -1,7 +1,7 @@
 """The little server behind an address. Its first line is its port.
 
 Modes beside those of the little server: `stream` answers with streams of events, and has one for what it says by itself;
-`redirects` answers nothing else than where to go.
+`redirects` answers nothing else than where to go; `page` and `gzip` answer what holds no messages.
 """
 
 import json
@@ -89,6 +89,11 @@ class Handler(BaseHTTPRequestHandler):
         """Whether the request was refused for its headers."""
         if "redirects" in MODES:
             self.whole(307, None, Location="http://localhost:1/")
+        elif "page" in MODES:
+            self.begin(200, "text/html; charset=utf-8")
+            self.wfile.write(b"<p>Sign in</p>")
+        elif "gzip" in MODES:
+            self.whole(200, None, Content_Encoding="gzip")
         elif self.path != "/mcp":
             self.whole(404, None)
         elif self.headers.get("Authorization") != "Bearer s3cret":
