@@ -4,6 +4,8 @@
 //! written order holds. All steps share one cancellation and one time limit, which stands still while a person is asked.
 //! Everything runs in the task of the caller, so dropping the call drops every step; nothing is undone then.
 
+mod items; // a list
+
 use std::{
     collections::BTreeMap,
     future::{Future, poll_fn},
@@ -19,15 +21,14 @@ use std::{
 use flyto_execenv::SpillDir;
 use flyto_program::{deadline_reached, omission_notice};
 use flyto_tools::{CallContext, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    Composite, MAX_CALLS, MAX_PARALLEL, MAX_VALUE_BYTES, OnError, Step, StepReport, StepStatus,
-    UndoReport,
-    cut::{joined, omitted_of},
+    Composite, MAX_CALLS, MAX_PARALLEL, OnError, Step, StepReport, StepStatus, UndoReport,
+    cut::omitted_of,
     kept::Kept,
-    outcome::{at_once, error_value, kind_of, value_of},
-    value::{Scope, StepValue, n_bytes},
+    outcome::{error_value, kind_of, value_of},
+    value::{Scope, StepValue},
 };
 use crate::{
     RecordedStep,
@@ -111,17 +112,6 @@ pub(super) struct StepEnd {
 struct CallEnd {
     value: StepValue,
     /// Why it failed.
-    why: Option<String>,
-    failure: Option<Failure>,
-    is_of_tool: bool,
-    n_calls: usize,
-}
-
-/// What is kept of one item of a step.
-struct ItemEnd {
-    /// `None` where there is no room for it in the list.
-    output: Option<Value>,
-    omitted: Option<Omitted>,
     why: Option<String>,
     failure: Option<Failure>,
     is_of_tool: bool,
@@ -365,83 +355,6 @@ impl Run<'_> {
             return failed(what, None, 0);
         }
         self.items(index, step, scope, items).await
-    }
-
-    /// A step once for each item. No item is begun once the list is full, or the call is over.
-    async fn items(&self, index: usize, step: &Step, scope: Scope, items: Vec<Value>) -> StepEnd {
-        let width = if self.is_safe[index] { step.max_parallel } else { 1 };
-        let n_items = items.len();
-        let left = AtomicUsize::new(MAX_VALUE_BYTES);
-        let calls = items.into_iter().enumerate().map(|(i, item)| {
-            let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
-            let left = &left;
-            async move { self.item(index, step, &scope, left).await }
-        });
-        let goes_on = step.on_error == OnError::Continue;
-        let stop = |it: &ItemEnd| {
-            it.output.is_none() || (it.why.is_some() && !goes_on) || self.over().is_some()
-        };
-        let ends = at_once(width, calls, stop).await;
-        let n_calls = ends.iter().flatten().map(|it| it.n_calls).sum();
-        let n_made = ends.len();
-        let (mut outputs, mut omitted) = (Vec::new(), Vec::new());
-        let mut first = None;
-        for (i, end) in ends.into_iter().enumerate() {
-            let Some(ItemEnd { output, omitted: left_out, why, failure, is_of_tool, .. }) = end
-            else {
-                continue;
-            };
-            let Some(output) = output else {
-                let what = format!("the items give more than {MAX_VALUE_BYTES} bytes together");
-                return failed(what, Some(Failure::limit("output")), n_calls);
-            };
-            // Those that the end of the call took along did not fail by themselves.
-            let is_taken = matches!(&failure, Some(Failure::Cancelled | Failure::TimedOut { .. }))
-                && self.over().is_some();
-            if let Some(why) = why.filter(|_| !goes_on || is_taken) {
-                first.get_or_insert((format!("item {i}: {why}"), failure, is_of_tool));
-            }
-            outputs.push(output);
-            omitted.extend(left_out);
-        }
-        if n_made < n_items
-            && first.is_none()
-            && let Some(over) = self.over()
-        {
-            let failure = failure_of(&over);
-            first = Some((format!("{failure} before item {n_made}"), Some(failure), false));
-        }
-        let is_error = first.is_some();
-        let output = Value::Array(outputs);
-        let value = StepValue {
-            status: if is_error { "failed" } else { "done" }.into(),
-            is_error: is_error.into(),
-            truncated: (!omitted.is_empty()).into(),
-            text: Some(output.to_string().into()),
-            output: (!is_error).then_some(output),
-            omitted: joined(omitted.into_iter()),
-        };
-        let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
-        let (why, failure, is_of_tool) =
-            first.map_or((None, None, false), |(why, failure, is)| (Some(why), failure, is));
-        let wall = Duration::ZERO;
-        StepEnd { status, value: Some(value), why, failure, is_of_tool, n_calls, wall }
-    }
-
-    /// One item, and what of it goes into the list while there is room.
-    async fn item(&self, index: usize, step: &Step, scope: &Scope, left: &AtomicUsize) -> ItemEnd {
-        let CallEnd { value, why, failure, is_of_tool, n_calls } =
-            self.call(index, step, scope).await;
-        let output = match &why {
-            Some(why) => json!({ "error": why }),
-            None => value.output.unwrap_or_default(),
-        };
-        let n_bytes = n_bytes(&output);
-        let has_room = left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(n_bytes))
-            .is_ok();
-        let output = has_room.then_some(output);
-        ItemEnd { output, omitted: value.omitted, why, failure, is_of_tool, n_calls }
     }
 
     /// One call, and again as often as the step says.

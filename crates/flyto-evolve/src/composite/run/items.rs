@@ -1,0 +1,118 @@
+//! A step once for each item of a list.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use flyto_tools::{Failure, Omitted};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        MAX_VALUE_BYTES, OnError, Step, StepStatus,
+        cut::joined,
+        outcome::at_once,
+        value::{Scope, StepValue, n_bytes},
+    },
+    CallEnd, Run, StepEnd, failed, failure_of,
+};
+
+/// What is kept of one item of a step.
+struct ItemEnd {
+    /// `None` where there is no room for it in the list.
+    output: Option<Value>,
+    omitted: Option<Omitted>,
+    why: Option<String>,
+    failure: Option<Failure>,
+    is_of_tool: bool,
+    n_calls: usize,
+}
+
+impl Run<'_> {
+    /// A step once for each item. No item is begun once the list is full, or the call is over.
+    pub(super) async fn items(
+        &self,
+        index: usize,
+        step: &Step,
+        scope: Scope,
+        items: Vec<Value>,
+    ) -> StepEnd {
+        let width = if self.is_safe[index] { step.max_parallel } else { 1 };
+        let n_items = items.len();
+        let left = AtomicUsize::new(MAX_VALUE_BYTES);
+        let calls = items.into_iter().enumerate().map(|(i, item)| {
+            let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
+            let left = &left;
+            async move { self.item(index, step, &scope, left).await }
+        });
+        let goes_on = step.on_error == OnError::Continue;
+        let stop = |it: &ItemEnd| {
+            it.output.is_none() || (it.why.is_some() && !goes_on) || self.over().is_some()
+        };
+        let ends = at_once(width, calls, stop).await;
+        let n_calls = ends.iter().flatten().map(|it| it.n_calls).sum();
+        let n_made = ends.len();
+        let (mut outputs, mut omitted) = (Vec::new(), Vec::new());
+        let mut first = None;
+        for (i, end) in ends.into_iter().enumerate() {
+            let Some(ItemEnd { output, omitted: left_out, why, failure, is_of_tool, .. }) = end
+            else {
+                continue;
+            };
+            let Some(output) = output else {
+                let what = format!("the items give more than {MAX_VALUE_BYTES} bytes together");
+                return failed(what, Some(Failure::limit("output")), n_calls);
+            };
+            // Those that the end of the call took along did not fail by themselves.
+            let is_taken = matches!(&failure, Some(Failure::Cancelled | Failure::TimedOut { .. }))
+                && self.over().is_some();
+            if let Some(why) = why.filter(|_| !goes_on || is_taken) {
+                first.get_or_insert((format!("item {i}: {why}"), failure, is_of_tool));
+            }
+            outputs.push(output);
+            omitted.extend(left_out);
+        }
+        if n_made < n_items
+            && first.is_none()
+            && let Some(over) = self.over()
+        {
+            let failure = failure_of(&over);
+            first = Some((format!("{failure} before item {n_made}"), Some(failure), false));
+        }
+        let is_error = first.is_some();
+        let output = Value::Array(outputs);
+        let value = StepValue {
+            status: if is_error { "failed" } else { "done" }.into(),
+            is_error: is_error.into(),
+            truncated: (!omitted.is_empty()).into(),
+            text: Some(output.to_string().into()),
+            output: (!is_error).then_some(output),
+            omitted: joined(omitted.into_iter()),
+        };
+        let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
+        let (why, failure, is_of_tool) =
+            first.map_or((None, None, false), |(why, failure, is)| (Some(why), failure, is));
+        let wall = Duration::ZERO;
+        StepEnd { status, value: Some(value), why, failure, is_of_tool, n_calls, wall }
+    }
+
+    /// One item, and what of it goes into the list while there is room.
+    async fn item(&self, index: usize, step: &Step, scope: &Scope, left: &AtomicUsize) -> ItemEnd {
+        let CallEnd { value, why, failure, is_of_tool, n_calls } =
+            self.call(index, step, scope).await;
+        let output = match &why {
+            Some(why) => json!({ "error": why }),
+            None => value.output.unwrap_or_default(),
+        };
+        let n_bytes = n_bytes(&output);
+        let has_room = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(n_bytes))
+            .is_ok();
+        let output = has_room.then_some(output);
+        ItemEnd { output, omitted: value.omitted, why, failure, is_of_tool, n_calls }
+    }
+}
