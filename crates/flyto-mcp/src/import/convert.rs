@@ -1,5 +1,6 @@
 //! A server as flyto declares it, made of what another client has.
 
+use std::iter;
 use std::path::Path;
 
 use flyto_diagnostics::{At, Findings, Severity, Source, json};
@@ -97,6 +98,10 @@ impl Maker<'_> {
     }
 
     fn note(&mut self, note: ImportNote) -> Result<(), ImportError> {
+        // One that is there tells all, as of a variable that stands in two places.
+        if self.notes.contains(&note) {
+            return Ok(());
+        }
         self.spend(note.to_string().len())?;
         self.notes.push(note);
         Ok(())
@@ -282,11 +287,15 @@ impl Maker<'_> {
         value: &str,
     ) -> Result<String, ImportError> {
         let expanded = self.expanded(value)?;
-        let own = own_text(&expanded);
-        if !is_scheme(&own) && (is_secret_name(name) || self.secrets.is_in(role, name, &own)) {
+        if self.is_secret(role, name, &own_text(&expanded)) {
             return self.left_out_secret(variable);
         }
         Ok(expanded)
+    }
+
+    /// Whether a text under a name is not to be copied.
+    fn is_secret(&self, role: Role, name: &str, own: &str) -> bool {
+        !is_scheme(own) && (is_secret_name(name) || self.secrets.is_in(role, name, own))
     }
 
     /// The reference that stands in the place of a secret.
@@ -330,7 +339,7 @@ impl Maker<'_> {
     }
 
     fn reference(&mut self, inner: &str) -> Result<String, ImportError> {
-        self.check_name(inner.split_once(":-").map_or(inner, |it| it.0), "the name of a variable")?;
+        self.check_name(default_of(inner).0, "the name of a variable")?;
         if let Some(id) = inner.strip_prefix("input:") {
             let variable = variable(id);
             let reference = format!("${{{variable}}}");
@@ -353,7 +362,16 @@ impl Maker<'_> {
                 }
                 None => Err(ImportError::NoProject { name: inner.to_owned() }),
             },
-            _ if is_reference && is_variable(inner.split_once(":-").map_or(inner, |it| it.0)) => {
+            _ if is_reference && is_variable(default_of(inner).0) => {
+                // Also a reference within the default has its name, and may have a default.
+                let mut defaults = iter::once(inner).chain(inner.split("${").skip(1));
+                let is_secret = defaults.any(|it| {
+                    let (name, default) = default_of(it);
+                    self.is_secret(Role::Text, name, default)
+                });
+                if is_secret {
+                    return self.left_out_secret(default_of(inner).0.to_owned());
+                }
                 Ok(format!("${{{inner}}}"))
             }
             _ => Err(ImportError::UnknownVariable { name: inner.to_owned() }),
@@ -391,6 +409,11 @@ impl Maker<'_> {
         let keys: Vec<_> = others.cloned().collect();
         if keys.is_empty() { Ok(()) } else { self.note(ImportNote::LeftOut { keys }) }
     }
+}
+
+/// The name in a reference, and its default.
+fn default_of(inner: &str) -> (&str, &str) {
+    inner.split_once(":-").unwrap_or((inner, ""))
 }
 
 /// Whether flyto takes the server as it stands.

@@ -31,9 +31,9 @@ fn a_secret_beside_a_reference_is_left_out() {
                "env": {"API_TOKEN": format!("${{API_TOKEN:-{token}}}"), "FOO": format!("${{FOO:-{token}}}"),
                        "A_KEY": "${UNSET}SECRET", "B_TOKEN": "${B_TOKEN}", "AUTHORIZATION": "Bearer ${T}", "C": "${C:-plain}"}}),
         expect![[r#"
-            {"command":"x","args":["--token","${S_TOKEN}","a=${S_A}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
+            {"command":"x","args":["--token","${S_TOKEN}","a=${B}"],"env":{"API_TOKEN":"${API_TOKEN}","FOO":"${FOO}","A_KEY":"${A_KEY}","B_TOKEN":"${B_TOKEN}","AUTHORIZATION":"Bearer ${T}","C":"${C:-plain}"},"cwd":"/"}
             a secret is not copied; set the variable S_TOKEN
-            a secret is not copied; set the variable S_A
+            a secret is not copied; set the variable B
             a secret is not copied; set the variable API_TOKEN
             a secret is not copied; set the variable FOO
             a secret is not copied; set the variable A_KEY
@@ -46,6 +46,25 @@ const GITHUB: &str = concat!("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a");
 
 /// A token of no known form.
 const OPAQUE: &str = concat!("q7RkX2mZ", "v9TbN4sLw8Yc");
+
+#[test]
+fn a_secret_default_is_left_out() {
+    check(
+        Variables::Braced,
+        json!({"command": "x", "args": ["--a=${API_KEY:-abcdef12345}", "https://a.org/${API_KEY:-abcdef12345}/${V:-v1}"],
+               "env": {"FOO": "${API_KEY:-abcdef12345}", "BAR": "${env:B_TOKEN:-pw} ${HOME:-/}", "URL": "${U:-https://u:pw@a.org}",
+                       "NESTED": "${A:-${C_TOKEN:-pw}", "OUTER": "${D_TOKEN:-${A:-pw}",
+                       "BAZ": "${E_TOKEN:-}", "AUTH": "${AUTHORIZATION:-Bearer }"}, "cwd": "/"}),
+        expect![[r#"
+            {"command":"x","args":["--a=${API_KEY}","https://a.org/${API_KEY}/${V:-v1}"],"env":{"FOO":"${API_KEY}","BAR":"${B_TOKEN} ${HOME:-/}","URL":"${U}","NESTED":"${A}","OUTER":"${D_TOKEN}","BAZ":"${E_TOKEN:-}","AUTH":"${AUTHORIZATION:-Bearer }"},"cwd":"/"}
+            a secret is not copied; set the variable API_KEY
+            a secret is not copied; set the variable B_TOKEN
+            a secret is not copied; set the variable U
+            a secret is not copied; set the variable A
+            a secret is not copied; set the variable D_TOKEN
+        "#]],
+    );
+}
 
 #[test]
 fn a_secret_in_an_address_is_left_out() {
