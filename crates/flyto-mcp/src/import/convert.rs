@@ -1,5 +1,6 @@
 //! A server as flyto declares it, made of what another client has.
 
+use std::collections::HashMap;
 use std::iter;
 use std::path::Path;
 
@@ -8,7 +9,9 @@ use flyto_plugin::{LoadOptions, read_servers};
 use serde_json::{Map, Value, json};
 
 use super::{
-    secrets::{Role, Secrets, is_scheme, is_secret_name, is_variable, own_text, variable},
+    secrets::{
+        Role, Secrets, is_scheme, is_secret_name, is_variable, own_text, references, variable,
+    },
     types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES, Variables},
 };
 
@@ -26,11 +29,14 @@ impl ClientServer {
         if self.has_secret_name() {
             return Err(ImportError::SecretName { what: "its name" });
         }
+        // A server with more of them is longer than it may be.
+        let referred = references(&self.declared).take(MAX_SERVER_BYTES);
         let mut maker = Maker {
             name: self.name(),
             of: self,
             declared,
             secrets: Secrets::default(),
+            variables: referred.map(|it| (it.to_owned(), None)).collect(),
             server: Map::new(),
             notes: Vec::new(),
             n_bytes: 0,
@@ -54,6 +60,8 @@ struct Maker<'a> {
     of: &'a ClientServer,
     declared: &'a Map<String, Value>,
     secrets: Secrets,
+    /// Variables, each with the only value for which it may stand; `None` for one to which the declaration refers.
+    variables: HashMap<String, Option<String>>,
     server: Map<String, Value>,
     notes: Vec<ImportNote>,
     /// Bytes of the texts and notes that were made.
@@ -263,7 +271,8 @@ impl Maker<'_> {
         if is_variable(named) && !self.secrets.is_for_a_name(named) {
             return Ok(format!("${{{named}}}"));
         }
-        self.left_out_secret(variable(&format!("{} {header}", self.name)))
+        let variable = self.variable_for(variable(&format!("{} {header}", self.name)), named);
+        self.left_out_secret(variable)
     }
 
     /// Refuses a name that would be copied with a secret in it.
@@ -288,6 +297,7 @@ impl Maker<'_> {
     ) -> Result<String, ImportError> {
         let expanded = self.expanded(value)?;
         if self.is_secret(role, name, &own_text(&expanded)) {
+            let variable = self.variable_for(variable, &expanded);
             return self.left_out_secret(variable);
         }
         Ok(expanded)
@@ -296,6 +306,18 @@ impl Maker<'_> {
     /// Whether a text under a name is not to be copied.
     fn is_secret(&self, role: Role, name: &str, own: &str) -> bool {
         !is_scheme(own) && (is_secret_name(name) || self.secrets.is_in(role, name, own))
+    }
+
+    /// This variable, or one with a number where this one stands for another value.
+    fn variable_for(&mut self, variable: String, value: &str) -> String {
+        let mut res = variable.clone();
+        let mut n = 1;
+        while self.variables.get(&res).is_some_and(|it| it.as_deref() != Some(value)) {
+            n += 1;
+            res = format!("{variable}_{n}");
+        }
+        self.variables.insert(res.clone(), Some(value.to_owned()));
+        res
     }
 
     /// The reference that stands in the place of a secret.
@@ -341,7 +363,7 @@ impl Maker<'_> {
     fn reference(&mut self, inner: &str) -> Result<String, ImportError> {
         self.check_name(default_of(inner).0, "the name of a variable")?;
         if let Some(id) = inner.strip_prefix("input:") {
-            let variable = variable(id);
+            let variable = self.variable_for(variable(id), &format!("${{{inner}}}"));
             let reference = format!("${{{variable}}}");
             self.note(ImportNote::InputBecomesVariable { id: id.to_owned(), variable })?;
             return Ok(reference);

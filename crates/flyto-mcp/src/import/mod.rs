@@ -34,7 +34,7 @@
 //! ## Secrets
 //!
 //! A value that has the form of a secret, or stands under the name of one, is left out: a variable of the host is read in its
-//! place ([`ImportNote::SecretLeftOut`]). The default of a variable (`${API_KEY:-default}`) stands under the name of that variable; a
+//! place ([`ImportNote::SecretLeftOut`]), another one for each secret of a server. The default of a variable (`${API_KEY:-default}`) stands under the name of that variable; a
 //! reference stays without it. So are an address with the name of a user, a value of its query under such a name, and
 //! a part of its path that looks made by a machine. A name (of a server, a variable, a header, an option) cannot be exchanged:
 //! where one looks like a secret the server is refused ([`ImportError::SecretName`]).

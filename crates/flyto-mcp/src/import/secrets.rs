@@ -1,6 +1,9 @@
 //! Values that are not copied, since they are secrets or are named as such.
 
+use std::iter;
+
 use flyto_security::{DefaultGuard, SecretGuard as _};
+use serde_json::Value;
 
 /// Parts of names whose values are secrets.
 const NAMES: [&str; 9] = [
@@ -129,6 +132,22 @@ pub(super) fn own_text(expanded: &str) -> String {
         };
     }
     res + rest
+}
+
+/// The names behind each `$` in the texts of a declaration.
+pub(super) fn references(declared: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
+    let name = |it| {
+        let it = str::strip_prefix(it, '{').unwrap_or(it);
+        let it = it.strip_prefix("env:").unwrap_or(it);
+        let end = it.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+        &it[..end.unwrap_or(it.len())]
+    };
+    match declared {
+        Value::String(text) => Box::new(text.split('$').skip(1).map(name)),
+        Value::Array(items) => Box::new(items.iter().flat_map(references)),
+        Value::Object(members) => Box::new(members.values().flat_map(references)),
+        _ => Box::new(iter::empty()),
+    }
 }
 
 /// Whether a text is nothing, or the scheme before a credential: `Bearer ` (RFC 9110, 11.4).

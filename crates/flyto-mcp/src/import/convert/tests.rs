@@ -48,6 +48,47 @@ const GITHUB: &str = concat!("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a");
 const OPAQUE: &str = concat!("q7RkX2mZ", "v9TbN4sLw8Yc");
 
 #[test]
+fn each_secret_has_a_variable_of_its_own() {
+    let (other, third) = (GITHUB.replace('7', "8"), GITHUB.replace('7', "9"));
+    check(
+        Variables::Braced,
+        json!({"command": "x", "cwd": "/",
+               "args": ["postgres://u:secretpw@h/db", GITHUB, other, GITHUB, "--token", "pw", "--token=pw", "--token", "pw2"],
+               "env": {"MY_KEY": "pw", "ID": "${input:my-key} ${input:my.key} ${input:my-key}", "S_ARGUMENT_4": third}}),
+        expect![[r#"
+            {"command":"x","args":["${S_ARGUMENT}","${S_ARGUMENT_2}","${S_ARGUMENT_3}","${S_ARGUMENT_2}","--token","${S_TOKEN}","--token=${S_TOKEN}","--token","${S_TOKEN_2}"],"env":{"MY_KEY":"${MY_KEY}","ID":"${MY_KEY_2} ${MY_KEY_3} ${MY_KEY_2}","S_ARGUMENT_4":"${S_ARGUMENT_4}"},"cwd":"/"}
+            a secret is not copied; set the variable S_ARGUMENT
+            a secret is not copied; set the variable S_ARGUMENT_2
+            a secret is not copied; set the variable S_ARGUMENT_3
+            a secret is not copied; set the variable S_TOKEN
+            a secret is not copied; set the variable S_TOKEN_2
+            a secret is not copied; set the variable MY_KEY
+            the client asks for my-key; set the variable MY_KEY_2
+            the client asks for my.key; set the variable MY_KEY_3
+            a secret is not copied; set the variable S_ARGUMENT_4
+        "#]],
+    );
+    // The declaration refers to a variable of this name, which is not to become this secret.
+    check(
+        Variables::Braced,
+        json!({"command": "x", "cwd": "/", "args": [GITHUB, "${S_ARGUMENT}"], "env": {"A": "${env:S_ARGUMENT_2:-x}"}}),
+        expect![[r#"
+            {"command":"x","args":["${S_ARGUMENT_3}","${S_ARGUMENT}"],"env":{"A":"${S_ARGUMENT_2:-x}"},"cwd":"/"}
+            a secret is not copied; set the variable S_ARGUMENT_3
+        "#]],
+    );
+    check(
+        Variables::None,
+        json!({"url": "https://a.org", "http_headers": {"X-Key": "pw"}, "env_http_headers": {"x-key": "pw 2"}}),
+        expect![[r#"
+            {"url":"https://a.org","headers":{"X-Key":"${S_X_KEY}","x-key":"${S_X_KEY_2}"}}
+            a secret is not copied; set the variable S_X_KEY
+            a secret is not copied; set the variable S_X_KEY_2
+        "#]],
+    );
+}
+
+#[test]
 fn a_secret_default_is_left_out() {
     check(
         Variables::Braced,
