@@ -34,10 +34,12 @@
 //! ## Secrets
 //!
 //! A value that has the form of a secret, or stands under the name of one, is left out: a variable of the host is read in its
-//! place ([`ImportNote::SecretLeftOut`]), another one for each secret of a server. The default of a variable (`${API_KEY:-default}`) stands under the name of that variable; a
-//! reference stays without it. So are an address with the name of a user, a value of its query under such a name, and
-//! a part of its path that looks made by a machine. A name (of a server, a variable, a header, an option) cannot be exchanged:
-//! where one looks like a secret the server is refused ([`ImportError::SecretName`]).
+//! place ([`ImportNote::SecretLeftOut`]), another one for each secret of a server. The default in `${API_KEY:-default}` stands
+//! under the name of its variable; the reference stays without it.
+//!
+//! Left out are also an address with the name of a user, but for an account of SSH, a value of its query under the name of a
+//! secret, and a part of its path that looks made by a machine. A name (of a server, a variable, a header, an option) cannot be
+//! exchanged: where one looks like a secret the server is refused ([`ImportError::SecretName`]).
 //!
 //! ## Bounds
 //!

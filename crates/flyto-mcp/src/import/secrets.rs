@@ -6,12 +6,15 @@ use flyto_security::{DefaultGuard, SecretGuard as _};
 use serde_json::Value;
 
 /// Parts of names whose values are secrets.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 12] = [
     "TOKEN",
     "SECRET",
     "PASSWORD",
     "PASSWD",
+    "PASSPHRASE",
     "APIKEY",
+    "ACCESSKEY",
+    "PRIVATEKEY",
     "API_KEY",
     "CREDENTIAL",
     "AUTHORIZATION",
@@ -21,11 +24,41 @@ const NAMES: [&str; 9] = [
 /// Whether the value under this name is a secret by the name alone.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let name = variable(name);
-    NAMES.iter().any(|it| name.contains(it)) || name.ends_with("_KEY") || name.ends_with("_PAT")
+    // `DB_PASS_2` and `DB_PASS2` are as `DB_PASS`.
+    let end = name.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
+    let (words, last) = end.rsplit_once('_').unwrap_or(("", end));
+    let is_switch = SWITCHES.contains(&words.split('_').next().unwrap_or_default());
+    NAMES.iter().any(|it| name.contains(it))
+        || end.ends_with("_KEY")
+        || end.ends_with("_PAT")
+        || (LAST_WORDS.iter().any(|it| last.ends_with(it))
+            && !OTHER_LAST_WORDS.contains(&last)
+            && end != "PWD"
+            && !is_switch)
 }
 
+/// Ends of the last words of names whose values are secrets: `MYSQL_PWD`, `PGPASS`, `X-Auth`. `AUTHOR` and `PASSAGE` have others.
+const LAST_WORDS: [&str; 3] = ["PASS", "PWD", "AUTH"];
+
+/// Words that end like those and mean something else. `PWD` alone is the directory of a shell, as `OLDPWD` is.
+const OTHER_LAST_WORDS: [&str; 10] = [
+    "BYPASS",
+    "COMPASS",
+    "ENCOMPASS",
+    "OAUTH",
+    "OLDPWD",
+    "OVERPASS",
+    "SURPASS",
+    "TRESPASS",
+    "UNDERPASS",
+    "XAUTH",
+];
+
+/// First words of names that switch something: what stands behind the option `--no-auth` is no secret.
+const SWITCHES: [&str; 7] = ["DISABLE", "ENABLE", "NO", "REQUIRE", "SKIP", "USE", "WITHOUT"];
+
 /// Further names of members of a query whose values are secrets. Elsewhere they are words as others: `PWD` is a directory.
-const QUERY_NAMES: [&str; 8] = ["KEY", "AUTH", "PAT", "PASS", "PWD", "CODE", "SIG", "SIGNATURE"];
+const QUERY_NAMES: [&str; 6] = ["KEY", "PAT", "PWD", "CODE", "SIG", "SIGNATURE"];
 
 /// A part of an address that is shorter is no token without a name.
 const MIN_TOKEN_BYTES: usize = 16;
@@ -48,11 +81,11 @@ pub(super) struct Secrets {
 impl Secrets {
     /// Whether a value is a secret, or an address with one in it. What cannot be scanned counts as one.
     pub(super) fn is_in(&self, role: Role, name: &str, value: &str) -> bool {
-        let mut addresses = value.split_whitespace().filter_map(|it| it.split_once("://"));
         self.is_one(name, value)
-            || addresses.any(|(scheme, it)| {
-                // A file is one of this machine, and its path is read by no other.
-                !scheme.ends_with("file") && self.is_in_address(role, it)
+            || value.split_whitespace().any(|word| {
+                // Each part but the last ends with the scheme of the next: one word may hold several addresses.
+                let parts: Vec<_> = word.split("://").collect();
+                parts.windows(2).any(|it| self.is_in_address(role, scheme(it[0]), it[1]))
             })
     }
 
@@ -74,15 +107,21 @@ impl Secrets {
     }
 
     /// Whether there is a secret in what stands behind the scheme of an address.
-    fn is_in_address(&self, role: Role, address: &str) -> bool {
+    fn is_in_address(&self, role: Role, scheme: &str, address: &str) -> bool {
+        // `git+ssh` goes over the second one.
+        let transport = scheme.rsplit('+').next().unwrap_or_default();
+        // A file is one of this machine, and its path is read by no other.
+        if transport == "file" {
+            return false;
+        }
         let (authority, rest) =
             address.split_at(address.find(['/', '?', '#']).unwrap_or(address.len()));
         let user = authority.rsplit_once('@').map_or("", |it| it.0);
-        let has_secret_user = match (role, user.split_once(':')) {
-            (Role::Address, _) => user.contains(|c| c != ':'),
-            (Role::Text, Some((_, password))) => !password.is_empty(),
-            // `ssh://git@example.org`
-            (Role::Text, None) => self.is_token(role, user),
+        // `ssh://git@example.org` names an account, whose key is elsewhere. Of other schemes the name alone may be the secret.
+        let is_account = matches!(transport, "ssh" | "sftp") && !user.contains(':');
+        let has_secret_user = match is_account {
+            true => self.is_token(role, user),
+            false => user.contains(|c| c != ':'),
         };
         has_secret_user
             || rest.split(['/', '?', '&', '#', ';']).any(|part| {
@@ -108,6 +147,12 @@ impl Secrets {
         let mut parts = part.split('@').filter(|it| it.len() >= MIN_TOKEN_BYTES);
         parts.any(|it| !(role == Role::Text && is_digest(it)) && self.is_one("token", it))
     }
+}
+
+/// The scheme at the end of what stands before `://` (RFC 3986, 3.1).
+fn scheme(before: &str) -> &str {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    &before[before.trim_end_matches(is_part).len()..]
 }
 
 /// What a declared text holds beside the names of variables: its own words, and the defaults of its references.
@@ -171,4 +216,62 @@ pub(super) fn is_variable(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets() {
+        for name in [
+            "AUTH",
+            "BASIC_AUTH",
+            "X-Auth",
+            "basicAuth",
+            "MYSQL_PWD",
+            "DB_PASS",
+            "DB_PASS_2",
+            "DB_PASS2",
+            "PGPASS",
+            "PGPASSWORD",
+            "SSHPASS",
+            "--pass",
+            "dbPwd",
+            "SSH_PASSPHRASE",
+            "accessKey",
+            "PRIVATEKEY",
+            "S3_KEY_1",
+            "GITHUB_PAT",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "_",
+            "AUTHOR",
+            "GIT_AUTHOR_NAME",
+            "AUTHORITY",
+            "SSH_AUTH_SOCK",
+            "AUTH_TYPE",
+            "OAUTH",
+            "NO_AUTH",
+            "--no-auth",
+            "--skip-auth",
+            "PASSAGE",
+            "PASSTHROUGH",
+            "PASS_THROUGH",
+            "BYPASS",
+            "--bypass",
+            "PGPASSFILE",
+            "PWD",
+            "OLDPWD",
+            "PATH",
+            "KEY",
+            "KEYBOARD",
+            "MONKEY",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
 }

@@ -133,7 +133,15 @@ fn a_secret_in_an_address_is_left_out() {
         (format!("https://a.org/api/s/{OPAQUE}/mcp"), true),
         (format!("--url=https://a.org/{uuid}"), true),
         ("postgres://ada:pw@localhost/db".to_owned(), true),
-        ("postgres://ada@localhost/db".to_owned(), false),
+        ("postgres://ada@localhost/db".to_owned(), true),
+        ("https://abc@o1.ingest/1".to_owned(), true),
+        ("https://u:hunter2secret@h/".to_owned(), true),
+        ("http://a.org,http://u:pw@b.org".to_owned(), true),
+        ("--next=https://a.org/?to=https://u@b.org".to_owned(), true),
+        ("ssh://git:pw@example.org/a".to_owned(), true),
+        (format!("ssh://{OPAQUE}@example.org/a"), true),
+        ("profile://u:pw@example.org/a".to_owned(), true),
+        ("https://a.org/@scope/x,https://b.org/x@1".to_owned(), false),
         (format!("git+https://example.org/a/b@{digest}"), false),
         ("git+ssh://git@example.org/a/b".to_owned(), false),
         ("file:///nix/store/v5sv61sszx301i0x6xysaqzla09nksnd-x".to_owned(), false),
@@ -143,6 +151,19 @@ fn a_secret_in_an_address_is_left_out() {
         let made = made.unwrap();
         assert_eq!(made.declaration["args"][0] != *arg, is_secret, "{arg}: {made:?}");
     }
+}
+
+#[test]
+fn an_address_with_a_user_is_left_out_of_a_variable() {
+    check(
+        Variables::Braced,
+        json!({"command": "x", "cwd": "/", "env": {"DSN": "https://abc@o1.ingest/1", "MYSQL_PWD": "pw", "AUTHOR": "ada"}}),
+        expect![[r#"
+            {"command":"x","env":{"DSN":"${DSN}","MYSQL_PWD":"${MYSQL_PWD}","AUTHOR":"ada"},"cwd":"/"}
+            a secret is not copied; set the variable DSN
+            a secret is not copied; set the variable MYSQL_PWD
+        "#]],
+    );
 }
 
 #[test]
