@@ -246,6 +246,7 @@ fn servers_that_have_one_name_here_are_not_mixed_up() {
         +   }
         -- stderr
         the server my-server is left out: another server of the file has this name here
+        my-server: its name in the file is "my server"
         nothing was written
     "#]]);
 }

@@ -1,6 +1,6 @@
 //! A server as flyto declares it, made of what another client has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::iter;
 use std::path::Path;
 
@@ -23,12 +23,6 @@ impl ClientServer {
     /// Why it cannot be used by flyto: each variant of [`ImportError`].
     pub fn convert(&self) -> Result<ImportedServer, ImportError> {
         let declared = self.members()?;
-        if !self.is_enabled() {
-            return Err(ImportError::Disabled);
-        }
-        if self.has_secret_name() {
-            return Err(ImportError::SecretName { what: "its name" });
-        }
         // A server with more of them is longer than it may be.
         let referred = references(&self.declared).take(MAX_SERVER_BYTES);
         let mut maker = Maker {
@@ -37,15 +31,25 @@ impl ClientServer {
             declared,
             secrets: Secrets::default(),
             variables: referred.map(|it| (it.to_owned(), None)).collect(),
+            read: HashSet::new(),
             server: Map::new(),
             notes: Vec::new(),
             n_bytes: 0,
         };
-        match maker.text("command")? {
+        if maker.flag("disabled")? == Some(true) || maker.flag("enabled")? == Some(false) {
+            return Err(ImportError::Disabled);
+        }
+        if self.has_secret_name() {
+            return Err(ImportError::SecretName { what: "its name" });
+        }
+        if self.name != maker.name {
+            maker.note(ImportNote::Renamed { name: self.name.clone() })?;
+        }
+        match maker.command()? {
             Some(command) => maker.program(&command)?,
             None => maker.address()?,
         }
-        maker.times();
+        maker.times()?;
         maker.tools()?;
         maker.left_out()?;
         let Maker { name, server, notes, .. } = maker;
@@ -62,42 +66,24 @@ struct Maker<'a> {
     secrets: Secrets,
     /// Variables, each with the only value for which it may stand; `None` for one to which the declaration refers.
     variables: HashMap<String, Option<String>>,
+    /// The keys of the members that are not left out.
+    read: HashSet<&'static str>,
     server: Map<String, Value>,
     notes: Vec<ImportNote>,
     /// Bytes of the texts and notes that were made.
     n_bytes: usize,
 }
 
-/// Keys that are read, by any client.
-const KEYS: [&str; 22] = [
-    "type",
-    "command",
-    "args",
-    "env",
-    "env_vars",
-    "cwd",
-    "url",
-    "httpUrl",
-    "serverUrl",
-    "headers",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token_env_var",
-    "timeout",
-    "tool_timeout_sec",
-    "disabled",
-    "enabled",
-    "startup_timeout_sec",
-    "enabled_tools",
-    "disabled_tools",
-    "includeTools",
-    "excludeTools",
-];
+/// Keys of the address, of which the first one counts.
+const ADDRESS_KEYS: [&str; 3] = ["httpUrl", "url", "serverUrl"];
+
+/// The longest time of a call, in seconds: one week, as declarations of flyto have it.
+const MAX_SECONDS: f64 = 604_800.0;
 
 /// Options of programs such as `mcp-remote` behind which a header stands.
 const HEADER_OPTIONS: [&str; 2] = ["-H", "--header"];
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
     /// Counts a text that was made.
     fn spend(&mut self, n_bytes: usize) -> Result<(), ImportError> {
         // An empty text takes place as well.
@@ -115,24 +101,74 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, ImportError> {
-        match self.declared.get(key) {
-            None | Some(Value::Null) => Ok(None),
+    /// A member that is not null. What is not asked for here is noted as left out.
+    fn get(&mut self, key: &'static str) -> Option<&'a Value> {
+        self.read.insert(key);
+        self.declared.get(key).filter(|it| !it.is_null())
+    }
+
+    fn text(&mut self, key: &'static str) -> Result<Option<String>, ImportError> {
+        match self.get(key) {
+            None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(_) => Err(ImportError::NotText { what: format!("{key:?}") }),
         }
     }
 
-    fn texts(&self, key: &str) -> Result<Vec<(String, String)>, ImportError> {
-        let Some(object) = self.declared.get(key).and_then(Value::as_object) else {
-            return Ok(Vec::new());
-        };
+    fn flag(&mut self, key: &'static str) -> Result<Option<bool>, ImportError> {
+        let wrong_type = ImportError::WrongType { key, expected: "true or false" };
+        self.get(key).map(|it| it.as_bool().ok_or(wrong_type)).transpose()
+    }
+
+    fn list(&mut self, key: &'static str) -> Result<Option<&'a Vec<Value>>, ImportError> {
+        let wrong_type = ImportError::WrongType { key, expected: "a list" };
+        self.get(key).map(|it| it.as_array().ok_or(wrong_type)).transpose()
+    }
+
+    /// A number above 0. Another one is noted as left out.
+    fn time(&mut self, key: &'static str) -> Result<Option<f64>, ImportError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.as_f64().ok_or(ImportError::WrongType { key, expected: "a number" })?;
+        if number > 0.0 {
+            return Ok(Some(number));
+        }
+        self.read.remove(key);
+        Ok(None)
+    }
+
+    fn texts(&mut self, key: &'static str) -> Result<Vec<(String, String)>, ImportError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let object =
+            value.as_object().ok_or(ImportError::WrongType { key, expected: "an object" })?;
         let text = |(name, value): (&String, &Value)| match value {
             Value::String(text) => Ok((name.clone(), text.clone())),
             Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
             _ => Err(ImportError::NotText { what: format!("{name} in {key:?}") }),
         };
         object.iter().map(text).collect()
+    }
+
+    /// The program, or `None` for a server that has an address.
+    fn command(&mut self) -> Result<Option<String>, ImportError> {
+        let is_there = |key| self.declared.get(key).is_some_and(|it| !it.is_null());
+        let (has_command, has_address) =
+            (is_there("command"), ADDRESS_KEYS.into_iter().any(is_there));
+        let is_program = match (self.text("type")?.as_deref(), has_command, has_address) {
+            (None, false, false) => return Err(ImportError::NoTransport),
+            (None, true, true) => return Err(ImportError::TwoTransports),
+            (None, has_command, _) => has_command,
+            (Some("stdio"), true, _) => true,
+            (Some("stdio"), false, _) => {
+                return Err(ImportError::TypeWithout { name: "stdio", what: "command" });
+            }
+            (Some("http" | "streamable-http" | "streamableHttp"), _, true) => false,
+            (Some("http" | "streamable-http" | "streamableHttp"), _, false) => {
+                return Err(ImportError::TypeWithout { name: "http", what: "address" });
+            }
+            (Some("sse"), ..) => return Err(ImportError::Sse),
+            (Some(name), ..) => return Err(ImportError::UnknownType { name: name.to_owned() }),
+        };
+        if is_program { self.text("command") } else { Ok(None) }
     }
 
     fn program(&mut self, command: &str) -> Result<(), ImportError> {
@@ -143,7 +179,7 @@ impl Maker<'_> {
             command = self.in_project(&command)?;
         }
         self.server.insert("command".to_owned(), command.into());
-        let args = self.declared.get("args").and_then(Value::as_array);
+        let args = self.list("args")?;
         let mut made: Vec<Value> = Vec::new();
         let mut option = "";
         for arg in args.into_iter().flatten() {
@@ -161,7 +197,7 @@ impl Maker<'_> {
             let value = self.value(key.clone(), &key, &value)?;
             env.insert(key, value.into());
         }
-        for it in self.declared.get("env_vars").and_then(Value::as_array).into_iter().flatten() {
+        for it in self.list("env_vars")?.into_iter().flatten() {
             let key = it.as_str().or_else(|| it["name"].as_str());
             let no_text = || ImportError::NotText { what: "a name in \"env_vars\"".to_owned() };
             let key = key.ok_or_else(no_text)?;
@@ -169,7 +205,16 @@ impl Maker<'_> {
             if !is_variable(key) {
                 return Err(ImportError::NotAVariable { key: "env_vars" });
             }
-            env.insert(key.to_owned(), format!("${{{key}}}").into());
+            if env.insert(key.to_owned(), format!("${{{key}}}").into()).is_some() {
+                return Err(ImportError::Twice { what: format!("the variable {key}") });
+            }
+            for (member, value) in it.as_object().into_iter().flatten() {
+                // `"source": "local"`, the environment of the client, is what a reference reads.
+                if member != "name" && (member != "source" || value != "local") {
+                    let keys = vec![format!("{member} of {key} in \"env_vars\"")];
+                    self.note(ImportNote::LeftOut { keys })?;
+                }
+            }
         }
         if !env.is_empty() {
             self.server.insert("env".to_owned(), env.into());
@@ -220,13 +265,14 @@ impl Maker<'_> {
     }
 
     fn address(&mut self) -> Result<(), ImportError> {
-        if self.text("type")?.as_deref() == Some("sse") {
-            return Err(ImportError::Sse);
+        let mut url = None;
+        for key in ADDRESS_KEYS {
+            url = self.text(key)?;
+            if url.is_some() {
+                break;
+            }
         }
-        let url = match (self.text("httpUrl")?, self.text("url")?, self.text("serverUrl")?) {
-            (Some(url), ..) | (None, Some(url), _) | (None, None, Some(url)) => url,
-            _ => return Err(ImportError::NoTransport),
-        };
+        let url = url.ok_or(ImportError::NoTransport)?;
         let url =
             self.value_of(Role::Address, variable(&format!("{} url", self.name)), "url", &url)?;
         self.server.insert("url".to_owned(), url.into());
@@ -235,17 +281,17 @@ impl Maker<'_> {
             for (header, value) in self.texts(key)? {
                 self.check_name(&header, "the name of a header")?;
                 let value = self.header(&header, &value)?;
-                headers.insert(header, value.into());
+                put_header(&mut headers, header, value)?;
             }
         }
         for (header, named) in self.texts("env_http_headers")? {
             self.check_name(&header, "the name of a header")?;
             let value = self.named_variable(&header, &named)?;
-            headers.insert(header, value.into());
+            put_header(&mut headers, header, value)?;
         }
         if let Some(named) = self.text("bearer_token_env_var")? {
             let token = self.named_variable("Authorization", &named)?;
-            headers.insert("Authorization".to_owned(), format!("Bearer {token}").into());
+            put_header(&mut headers, "Authorization".to_owned(), format!("Bearer {token}"))?;
         }
         if !headers.is_empty() {
             self.server.insert("headers".to_owned(), headers.into());
@@ -401,35 +447,60 @@ impl Maker<'_> {
     }
 
     /// How long a call may take: milliseconds, and for Codex seconds.
-    fn times(&mut self) {
-        let milliseconds =
-            self.declared.get("timeout").and_then(Value::as_f64).map(|it| it / 1000.0);
-        let seconds = self.declared.get("tool_timeout_sec").and_then(Value::as_f64);
-        if let Some(seconds) = seconds.or(milliseconds).filter(|it| *it > 0.0) {
-            let seconds = seconds.ceil().min(604_800.0) as u64;
-            self.server.insert("timeout_seconds".to_owned(), seconds.into());
+    fn times(&mut self) -> Result<(), ImportError> {
+        let seconds = match self.time("tool_timeout_sec")? {
+            Some(seconds) => Some(seconds),
+            None => self.time("timeout")?.map(|it| it / 1000.0),
+        };
+        let Some(seconds) = seconds.map(f64::ceil) else { return Ok(()) };
+        if seconds > MAX_SECONDS {
+            self.note(ImportNote::TimeoutLimited { seconds: MAX_SECONDS as u64 })?;
         }
+        let seconds = seconds.min(MAX_SECONDS) as u64;
+        self.server.insert("timeout_seconds".to_owned(), seconds.into());
+        Ok(())
     }
 
     /// What the client offers of the tools. Here all of them are offered, and rules decide about each call.
     fn tools(&mut self) -> Result<(), ImportError> {
-        let names = |keys: [&str; 2]| -> Option<Vec<String>> {
-            let lists = keys.iter().filter_map(|it| self.declared.get(*it)?.as_array());
-            let names = lists.flatten().filter_map(Value::as_str).map(str::to_owned);
-            Some(names.collect()).filter(|it: &Vec<_>| !it.is_empty())
-        };
-        let denied = names(["disabled_tools", "excludeTools"]);
-        let offered = names(["enabled_tools", "includeTools"]);
-        if let Some(tools) = denied {
-            self.note(ImportNote::ToolsToDeny { server: self.name.clone(), tools })?;
+        let denied = self.tool_names(["disabled_tools", "excludeTools"])?.unwrap_or_default();
+        if !denied.is_empty() {
+            self.note(ImportNote::ToolsToDeny { server: self.name.clone(), tools: denied })?;
         }
+        let offered = self.tool_names(["enabled_tools", "includeTools"])?;
         offered.map_or(Ok(()), |tools| self.note(ImportNote::OnlyTools { tools }))
     }
 
+    /// The names in these lists; `None` where there is no list.
+    fn tool_names(&mut self, keys: [&'static str; 2]) -> Result<Option<Vec<String>>, ImportError> {
+        let mut res: Option<Vec<String>> = None;
+        for key in keys {
+            let Some(names) = self.list(key)? else { continue };
+            let no_text = || ImportError::NotText { what: format!("a name in {key:?}") };
+            let all = res.get_or_insert_default();
+            for name in names {
+                all.push(name.as_str().ok_or_else(no_text)?.to_owned());
+            }
+        }
+        Ok(res)
+    }
+
     fn left_out(&mut self) -> Result<(), ImportError> {
-        let others = self.declared.keys().filter(|it| !KEYS.contains(&it.as_str()));
-        let keys: Vec<_> = others.cloned().collect();
+        let others = self.declared.iter().filter(|it| !it.1.is_null()).map(|it| it.0);
+        let keys: Vec<_> = others.filter(|it| !self.read.contains(&***it)).cloned().collect();
         if keys.is_empty() { Ok(()) } else { self.note(ImportNote::LeftOut { keys }) }
+    }
+}
+
+/// Adds a header that is not there yet.
+fn put_header(
+    headers: &mut Map<String, Value>,
+    header: String,
+    value: String,
+) -> Result<(), ImportError> {
+    match headers.insert(header.clone(), value.into()) {
+        Some(_) => Err(ImportError::Twice { what: format!("the header {header}") }),
+        None => Ok(()),
     }
 }
 

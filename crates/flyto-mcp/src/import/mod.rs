@@ -41,6 +41,12 @@
 //! secret, and a part of its path that looks made by a machine. A name (of a server, a variable, a header, an option) cannot be
 //! exchanged: where one looks like a secret the server is refused ([`ImportError::SecretName`]).
 //!
+//! ## What is not taken over
+//!
+//! Each member of a declaration is used, or named in a note ([`ImportNote::LeftOut`]): one that flyto does not know, and one that
+//! means nothing for such a server, as `headers` of a program. A server is refused where a guess would run something else: for a
+//! member of another type ([`ImportError::WrongType`]), an unknown `type`, or a command beside an address. `null` is as nothing.
+//!
 //! ## Bounds
 //!
 //! | what | at most | beyond it |

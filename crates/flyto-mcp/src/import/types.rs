@@ -39,8 +39,8 @@ pub(super) enum Variables {
 
 impl ClientServer {
     /// The name that the server has in a configuration of flyto: letters, digits, `_` and `-`, a letter or digit first, at
-    /// most 64. Other characters become `-`, so two servers of a file may have one name. A name that looks like a secret is
-    /// `server`.
+    /// most 64. Other characters become `-` ([`ImportNote::Renamed`]), so two servers of a file may have one name. A name that
+    /// looks like a secret is `server`.
     #[must_use]
     pub fn name(&self) -> String {
         if self.has_secret_name() {
@@ -96,6 +96,11 @@ pub struct ImportedServer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImportNote {
+    /// The server has another name here.
+    Renamed {
+        /// Its name in the file.
+        name: String,
+    },
     /// A value is a secret, or has the name of one: it was left out, and this variable is read in its place.
     SecretLeftOut {
         /// The variable of the host that the operator sets.
@@ -120,7 +125,12 @@ pub enum ImportNote {
         /// The tools, as the server names them.
         tools: Vec<String>,
     },
-    /// Members of the declaration that mean nothing to flyto.
+    /// The client gives a call more time than flyto does at most.
+    TimeoutLimited {
+        /// The time that a call has here.
+        seconds: u64,
+    },
+    /// Members of the declaration that mean nothing to flyto, or nothing for such a server.
     LeftOut {
         /// Their keys.
         keys: Vec<String>,
@@ -130,6 +140,7 @@ pub enum ImportNote {
 impl fmt::Display for ImportNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Renamed { name } => write!(f, "its name in the file is {name:?}"),
             Self::SecretLeftOut { variable } => {
                 write!(f, "a secret is not copied; set the variable {variable}")
             }
@@ -147,12 +158,19 @@ impl fmt::Display for ImportNote {
                 )
             }
             Self::OnlyTools { tools } => {
-                let tools = tools.join(", ");
+                let tools = if tools.is_empty() {
+                    "no tool".to_owned()
+                } else {
+                    format!("only {}", tools.join(", "))
+                };
                 write!(
                     f,
-                    "the client offers only {tools}, and here all tools are offered; a rule \"deny\" keeps one from being \
+                    "the client offers {tools}, and here all tools are offered; a rule \"deny\" keeps one from being \
                      called"
                 )
+            }
+            Self::TimeoutLimited { seconds } => {
+                write!(f, "a call may take {seconds} s at most here")
             }
             Self::LeftOut { keys } => write!(f, "left out: {}", keys.join(", ")),
         }
@@ -177,6 +195,37 @@ pub enum ImportError {
         /// The member: `"command"`, `X in "headers"`.
         what: String,
     },
+    /// A member has a value of a type that it cannot have.
+    #[error("{key:?} is not {expected}")]
+    WrongType {
+        /// The key.
+        key: &'static str,
+        /// What its value has to be: `a list`.
+        expected: &'static str,
+    },
+    /// Two members declare the same variable or header.
+    #[error("it has {what} twice")]
+    Twice {
+        /// Which one: `the variable X`.
+        what: String,
+    },
+    /// Its type is none that flyto knows.
+    #[error("its type {name:?} is not known")]
+    UnknownType {
+        /// The type.
+        name: String,
+    },
+    /// It does not have what its type needs.
+    #[error("it is of the type {name:?}, and has no {what}")]
+    TypeWithout {
+        /// The type.
+        name: &'static str,
+        /// `command` or `address`.
+        what: &'static str,
+    },
+    /// It has a program and an address, and no type that says which of them counts.
+    #[error("it has both a command and an address, and no \"type\" that tells which one counts")]
+    TwoTransports,
     /// It has no program and no address.
     #[error("it has neither a command nor an address")]
     NoTransport,

@@ -4,6 +4,8 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+mod parts; // of declarations, which are used or told
+
 fn server(variables: Variables, declared: Value, dir: Option<&str>) -> ClientServer {
     ClientServer { name: "s".to_owned(), declared, variables, dir: dir.map(Into::into) }
 }
