@@ -190,6 +190,34 @@ fn what_cannot_be_changed_safely_is_left_as_it_is() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_not_waited_for() {
+    let place = Place::new();
+    let dir = place.path().join("home/.cursor");
+    fs::create_dir(&dir).unwrap();
+    let fifo = dir.join("mcp.json");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    place.flyto(&["install", "cursor"]).check(expect_test::expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to read DIR/home/.cursor/mcp.json: it is a pipe
+          help: `--print` prints what belongs into it
+    "#]]);
+}
+
+#[test]
+fn a_file_that_is_too_long_is_told() {
+    let place = Place::new();
+    let file = place.write("home/.claude.json", "");
+    fs::File::options().write(true).open(file).unwrap().set_len((16 << 20) + 1).unwrap();
+    place.flyto(&["install", "claude-code"]).check(expect_test::expect![[r#"
+        exit code 3
+        -- stderr
+        error: DIR/home/.claude.json is longer than 16 MiB
+          help: `--print` prints what belongs into it
+    "#]]);
+}
+
+#[test]
 fn printing_writes_nothing() {
     let place = Place::new();
     for (client, file, _) in CLIENTS {

@@ -4,10 +4,10 @@ mod places; // which file which client reads
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use flyto_mcp::import::MAX_FILE_BYTES;
+use flyto_diagnostics::files::{self, ReadError};
 use flyto_mcp::install::{InstallError, ServerEntry};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
     let stop = |why: InstallError| {
         let help = match why {
             InstallError::OtherServer { .. } => "take it out, or take another `--name`",
-            _ => "`--print` prints what belongs into it",
+            _ => PRINT_HELP,
         };
         Stop::new(Why::Broken, format!("{} {}", place.file.display(), tame(&why.to_string())))
             .with_help(help)
@@ -58,6 +58,9 @@ pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
     };
     told(args, session, &place.file, None, is_changed)
 }
+
+/// What helps where the file cannot be changed.
+const PRINT_HELP: &str = "`--print` prints what belongs into it";
 
 /// How often a change begins anew because another program, such as the client, wrote the file meanwhile.
 const MAX_ATTEMPTS: usize = 8;
@@ -139,18 +142,17 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-/// The bytes of a file, and none where there is no file; of one that is too long a byte more than it may have.
+/// The bytes of a regular file, and none where there is no file. Nothing else is waited for.
 fn read(file: &Path) -> Result<Vec<u8>, Stop> {
-    let failed = |err: io::Error| {
-        Stop::new(Why::Failed, format!("failed to read {}: {err}", file.display()))
+    let (why, what) = match files::read(file) {
+        Ok(bytes) => return Ok(bytes),
+        Err(ReadError::Missing) => return Ok(Vec::new()),
+        Err(ReadError::TooLarge) => {
+            (Why::Broken, format!("{} is longer than 16 MiB", file.display()))
+        }
+        Err(err) => (Why::Failed, format!("failed to read {}: {err}", file.display())),
     };
-    let open = match fs::File::open(file) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        open => open.map_err(failed)?,
-    };
-    let mut bytes = Vec::new();
-    open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    Err(Stop::new(why, what).with_help(PRINT_HELP))
 }
 
 /// A file with the new text beside the one that it is to replace; removed where it is dropped before that.
