@@ -117,7 +117,7 @@ pub use host::Host;
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use readiness::{gives_blocks, may_wait, not_ready};
-pub use replace::replace_file;
+pub use replace::{file_behind_links, replace_file};
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
 pub use server_rules::ServerRules;

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::ids;
@@ -35,6 +35,30 @@ pub(crate) enum Flush {
 /// The file cannot be written. `path` is as it was.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, Flush::Later)
+}
+
+/// The file that is to be replaced where `path` is a link: what links lead to, also where that is not there yet. Of a path
+/// at which there is nothing, it is the path.
+///
+/// # Errors
+///
+/// A link cannot be followed, or leads to a file in a directory that is missing.
+pub fn file_behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut file = path.to_owned();
+    loop {
+        match fs::canonicalize(&file) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+            // Also for links in a circle, and for too many of them.
+            res => return res,
+        }
+        let Ok(target) = fs::read_link(&file) else { break };
+        file = parent(&file).join(target);
+    }
+    if file != path && !parent(&file).is_dir() {
+        let why = format!("a link leads to {}, whose directory is missing", file.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, why));
+    }
+    Ok(file)
 }
 
 /// Writes `bytes` into a new file beside `path`, and gives it the name `path`. Several processes may do so at once; the
@@ -118,6 +142,32 @@ mod tests {
         fs::create_dir(&other).expect("made");
         replace(&other, b"third", Flush::Later).expect_err("it is a directory");
         assert_eq!(fs::read_dir(dir.path()).expect("listed").count(), 2);
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_missing_leads_there() {
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = dir.path().canonicalize().expect("it is there");
+        let path = |name: &str| root.join(name);
+        fs::create_dir(path("sub")).expect("made");
+        for (link, target) in [
+            ("first", "sub/second"),
+            ("sub/second", "../new"),
+            ("broken", "none/new"),
+            ("circle", "circle"),
+        ] {
+            symlink(target, path(link)).expect("linked");
+        }
+        let behind = |name: &str| file_behind_links(&path(name));
+        assert_eq!(behind("first").expect("found"), path("sub/../new"));
+        assert_eq!(behind("nothing/here").expect("found"), path("nothing/here"));
+        let err = behind("broken").expect_err("no directory").to_string();
+        assert!(err.ends_with("none/new, whose directory is missing"), "{err}");
+        behind("circle").expect_err("no end");
+        fs::write(path("new"), "").expect("written");
+        assert_eq!(behind("first").expect("found"), path("new"));
     }
 
     #[test]

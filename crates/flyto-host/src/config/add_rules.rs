@@ -11,7 +11,7 @@ use std::{
 use flyto_diagnostics::{At, Findings, ObjectReader, Severity, Source, Span, files, json};
 
 use super::permissions;
-use crate::replace::{Flush, create_dir, parent, replace};
+use crate::replace::{Flush, create_dir, file_behind_links, parent, replace};
 
 /// How long a process waits for another one that adds rules.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,10 +60,9 @@ pub enum AddRulesError {
 ///
 /// The file is no configuration, a text is no rule, or the file cannot be written.
 pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
-    let real = file.canonicalize();
-    let path = real.as_deref().unwrap_or(file);
-    let _lock = lock_config_file(path)
-        .map_err(|source| AddRulesError::Write { path: path.to_owned(), source })?;
+    let failed = |source| AddRulesError::Write { path: file.to_owned(), source };
+    let path = &*file_behind_links(file).map_err(failed)?;
+    let _lock = lock_config_file(path).map_err(failed)?;
     let mut findings = Findings::new();
     let source = match path.symlink_metadata() {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -112,8 +111,8 @@ pub fn lock_config_file(file: &Path) -> io::Result<ConfigLock> {
 }
 
 fn lock_within(file: &Path, timeout: Duration) -> io::Result<ConfigLock> {
-    let real = file.canonicalize();
-    let dir = parent(real.as_deref().unwrap_or(file));
+    let file = file_behind_links(file)?;
+    let dir = parent(&file);
     if cfg!(not(unix)) {
         return Ok(ConfigLock { _dir: None });
     }
@@ -382,5 +381,13 @@ mod tests {
         assert!(path("link.json").is_symlink());
         assert!(std::fs::read_to_string(path("real.json")).expect("read").contains("p:t"));
         assert_eq!(mode(&path("real.json")), 0o640);
+
+        symlink("later.json", path("dangling.json")).expect("linked");
+        add_rules(&path("dangling.json"), &["p:t".to_owned()]).expect("written");
+        assert!(path("dangling.json").is_symlink());
+        assert!(std::fs::read_to_string(path("later.json")).expect("read").contains("p:t"));
+        symlink("missing/later.json", path("broken.json")).expect("linked");
+        add_rules(&path("broken.json"), &["p:t".to_owned()]).expect_err("no directory");
+        assert!(path("broken.json").is_symlink());
     }
 }
