@@ -365,6 +365,26 @@ fn what_is_no_regular_file_is_not_waited_for() {
     assert_eq!(ran.json()["added"]["a"]["command"], "x");
 }
 
+#[test]
+fn a_link_to_a_file_that_is_missing_stays() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("dotfiles")).unwrap();
+    fs::create_dir_all(place.path().join(CONFIG).parent().unwrap()).unwrap();
+    let link = place.path().join(CONFIG);
+    std::os::unix::fs::symlink(place.path().join("dotfiles/flyto.json"), &link).unwrap();
+    place.write("a.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    assert_eq!(place.flyto(&["import", "a.json"]).run().code, Some(0));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(config(&place).contains("\"a\""));
+    fs::remove_dir_all(place.path().join("dotfiles")).unwrap();
+    place.flyto(&["import", "a.json"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to lock DIR/home/.config/flyto/config.json: a link leads to DIR/dotfiles/flyto.json, whose directory is missing
+    "#]]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
 /// The lock is one of the directory, which the first of them makes.
 #[test]
 fn first_imports_at_once_keep_what_each_of_them_adds() {

@@ -172,6 +172,25 @@ fn a_link_leads_to_the_file_that_changes() {
 }
 
 #[test]
+fn a_link_to_a_file_that_is_missing_stays() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("dotfiles")).unwrap();
+    fs::create_dir(place.path().join("home/.cursor")).unwrap();
+    let link = place.path().join("home/.cursor/mcp.json");
+    std::os::unix::fs::symlink("../../dotfiles/mcp.json", &link).unwrap();
+    install(&place, &["cursor"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(value(&place, "dotfiles/mcp.json")["mcpServers"]["flyto"].is_object());
+    fs::remove_dir_all(place.path().join("dotfiles")).unwrap();
+    place.flyto(&["install", "cursor"]).check(expect_test::expect![[r#"
+        exit code 74
+        -- stderr
+        error: DIR/home/.cursor/mcp.json: a link leads to DIR/home/.cursor/../../dotfiles/mcp.json, whose directory is missing
+    "#]]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
 fn what_cannot_be_changed_safely_is_left_as_it_is() {
     let place = Place::new();
     for (client, file, text) in [

@@ -129,9 +129,9 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     }
     if !document.added.is_empty() && !args.print {
         let text = insert::with(&before, &document.added).map_err(|why| broken(&target, why))?;
-        let file = fs::canonicalize(&target).unwrap_or(target);
-        flyto_host::replace_file(&file, text.as_bytes())
-            .map_err(|err| Stop::new(Why::OutputLost, format!("{}: {err}", file.display())))?;
+        let lost = |err| Stop::new(Why::OutputLost, format!("{}: {err}", target.display()));
+        let file = flyto_host::file_behind_links(&target).map_err(lost)?;
+        flyto_host::replace_file(&file, text.as_bytes()).map_err(lost)?;
         document.is_changed = true;
     }
     told(&document, session)

@@ -70,6 +70,7 @@ const MAX_ATTEMPTS: usize = 8;
 /// is replaced.
 fn change(file: &Path, with: impl Fn(&[u8]) -> Result<Option<String>, Stop>) -> Result<bool, Stop> {
     let lost = |err: io::Error| Stop::new(Why::OutputLost, format!("{}: {err}", file.display()));
+    let file = &*flyto_host::file_behind_links(file).map_err(lost)?;
     if let Some(dir) = file.parent() {
         fs::create_dir_all(dir).map_err(lost)?;
     }
@@ -158,14 +159,14 @@ fn read(file: &Path) -> Result<Vec<u8>, Stop> {
 /// A file with the new text beside the one that it is to replace; removed where it is dropped before that.
 struct NewFile {
     path: PathBuf,
-    /// What it replaces: where links lead to.
+    /// What it replaces.
     target: PathBuf,
 }
 
 impl NewFile {
     /// Writes the text, with the rights of the file that is there, and waits until it is on the disk.
     fn write(file: &Path, text: &str) -> io::Result<Self> {
-        let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let target = file.to_owned();
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let path = target.with_file_name(format!(".{name}.flyto-{}", std::process::id()));
         let mut open = fs::File::options().write(true).create_new(true).open(&path)?;
