@@ -147,7 +147,9 @@ impl Store {
         // The number is settled before the base is compared: a writer that holds no lock and comes between is found by the
         // comparison, and one that comes later by the link.
         let numbers = self.numbers(&name)?;
-        let Stand { last, view, newest, .. } = self.stand(&name, &mut Vec::new())?;
+        // The log has the number of the last version also where its file was removed.
+        let highest = numbers.last().copied().max(self.newest_in_log(&name));
+        let Stand { last, view, .. } = self.stand(&name, &mut Vec::new())?;
         if let Some(id) = &new.decides {
             self.check_waits(id)?;
         }
@@ -188,7 +190,6 @@ impl Store {
             self.check_place(&name)?;
         }
         let decides = new.decides.clone();
-        let highest = numbers.last().copied().max(newest);
         if let Some(number) = highest.filter(|it| *it >= MAX_NUMBER) {
             let path = self.path(&record_of(&name, number));
             let why = "its number is the highest that a version may have; move the file away";

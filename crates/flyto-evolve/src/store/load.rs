@@ -61,8 +61,6 @@ pub(super) struct Stand {
     pub(super) view: View,
     /// Whether a newer version cannot be used or is gone, so that this one is not in force.
     pub(super) is_held: bool,
-    /// The number of a version that is gone.
-    pub(super) newest: Option<u64>,
 }
 
 /// A definition that no person approved: in `tools`, or as the newest version of a history.
@@ -438,15 +436,14 @@ impl Store {
             // Its directory cannot be listed: it may have been archived, and what its file says is not known to be approved.
             Err(err) => {
                 damaged.push(err.of_one_file()?);
-                return Ok(Stand { last: None, view: View::Current, is_held: true, newest: None });
+                return Ok(Stand { last: None, view: View::Current, is_held: true });
             }
         };
         let view = self.view(name, last.as_ref())?;
-        let mut newest = None;
         if found.is_empty()
             && let (View::Behind { at: None }, Some(last)) = (&view, &last)
         {
-            newest = self.newest_in_log(name).filter(|it| *it > last.number);
+            let newest = self.newest_in_log(name).filter(|it| *it > last.number);
             found.extend(newest.map(|it| Damaged {
                 path: self.path(&record_of(name, it)),
                 why: "it is gone, and the log of events has it".to_owned(),
@@ -457,11 +454,11 @@ impl Store {
             first.why.push_str("; the tool is not called before it is restored or archived");
         }
         damaged.append(&mut found);
-        Ok(Stand { last, view, is_held, newest })
+        Ok(Stand { last, view, is_held })
     }
 
     /// The number of the version of a tool that was saved last, by the end of the log of events; `None` where that does not tell.
-    fn newest_in_log(&self, name: &str) -> Option<u64> {
+    pub(super) fn newest_in_log(&self, name: &str) -> Option<u64> {
         let reader = flyto_audit::Reader::open(self.path(EVENTS)).ok()?;
         let filter = flyto_audit::Filter::default().with_event("end");
         let records =

@@ -70,3 +70,26 @@ fn an_edit_beside_a_torn_version_is_one() {
     store.discard_edit("t").unwrap();
     assert_eq!(store.restore("t", "ada").unwrap().version.number, 3);
 }
+
+#[test]
+fn the_number_of_a_version_that_was_removed_is_not_given_again() {
+    let removed = || {
+        let (temp, store) = store();
+        for (number, base) in [(1, None), (2, Some(1)), (3, Some(2))] {
+            store.commit(new("t", &format!("echo {number}\n"), base)).unwrap();
+        }
+        fs::remove_file(store.path(&record_of("t", 3))).unwrap();
+        (temp, store)
+    };
+    // Its text is still in the file, as an edit that nobody approved.
+    let (_temp, store) = removed();
+    let edit = store.unapproved("t").unwrap();
+    assert_eq!((edit.base, edit.definition.body.text()), (Some(2), Some("echo 3\n")));
+    let mut other = new("t", "echo 4\n", Some(2));
+    other.replaces_edit = Some(edit.definition.hash());
+    assert_eq!(store.commit(other).unwrap().number, 4);
+    // Or it is gone from there as well.
+    let (_temp, store) = removed();
+    store.discard_edit("t").unwrap();
+    assert_eq!(store.commit(new("t", "echo 4\n", Some(2))).unwrap().number, 4);
+}
