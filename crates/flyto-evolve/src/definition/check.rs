@@ -300,8 +300,11 @@ fn misspelt<'a>(def: &ToolDefinition, text: &'a str) -> BTreeSet<(&'a str, &'a s
 }
 
 /// Two parameters with one variable (`a-b` and `a_b`, or names that differ in case), and a name that
-/// no variable can have, are faults: a script would read the wrong value, or none.
+/// no variable can have, are faults: a script would read the wrong value, or none. A composite has no variables.
 fn parameters(def: &ToolDefinition, res: &mut Vec<Fault>) {
+    if matches!(def.body, Body::Composite(_)) {
+        return;
+    }
     for fault in variable_names(def.parameters()).err().unwrap_or_default() {
         let (name, what, help) = match fault {
             VariableFault::Impossible { name } => {

@@ -54,8 +54,15 @@ pub(super) async fn check(
     let outcome = env.run(spec).await.map_err(|err| Refusal::NoBash { why: chain(&err) })?;
     match outcome.ending {
         Ending::Exited(Exit::Code(0)) => Ok(()),
-        Ending::Exited(_) => {
-            let message = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+        Ending::Exited(exit) => {
+            let said = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+            let message = match exit {
+                // A text that nests too deep takes more stack than bash has.
+                Exit::Signal(signal) => format!(
+                    "{said}it was ended by {signal} while it read the text: write fewer parts within each other"
+                ),
+                _ => said,
+            };
             Err(Refusal::Syntax { message })
         }
         _ => Err(Refusal::NoBash {

@@ -21,6 +21,17 @@ fn check(composite: Value, expect: Expect) {
 }
 
 #[test]
+fn a_parameter_of_a_composite_is_no_variable() {
+    let step = json!({"id": "s", "tool": "say", "with": {"text": {"$ref": "/input/a~1b~0c"}}});
+    let def = json!({
+        "name": "job", "description": "Does a job.", "execution_type": "composite", "composite": {"steps": [step]},
+        "input_schema": {"type": "object", "properties": {"a/b~c": {"type": "string"}, "a-b": {}, "a_b": {}}, "required": ["a/b~c"]},
+    });
+    let parsed = parse_proposal(&Source::new("proposal", def.to_string()));
+    assert_eq!(parsed.findings.iter().count(), 0, "{:?}", parsed.findings);
+}
+
+#[test]
 fn mistakes_are_told_with_what_to_write() {
     check(
         json!({"steps": []}),

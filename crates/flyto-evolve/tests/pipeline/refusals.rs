@@ -69,6 +69,10 @@ async fn each_refusal_says_what_to_write_instead() {
         Syntax: bash cannot read the text: broken: -c: line 3: syntax error: unexpected end of file
         -> correct the text and propose it again"#]],
     );
+    // More than the stack of bash holds.
+    let nested = format!("echo {}{}\n", "$(".repeat(20_000), ")".repeat(20_000));
+    let refused = bench.refused(text("nested", &nested)).await;
+    assert!(refused.to_string().contains("write fewer parts within each other"), "{refused}");
     check(
         &bench.refused(text("time_now", "# the time\n\ndate  \n")).await,
         expect![[r#"
