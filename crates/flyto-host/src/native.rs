@@ -14,7 +14,7 @@ use std::{
 };
 
 use flyto_execenv::DEFAULT_GRACE;
-use flyto_program::{deadline_reached, time_text};
+use flyto_program::{deadline_reached, grace_over, time_text};
 use flyto_tools::{
     CallContext, Entry, Failure, Input, Origin, Preview, Problem, ProblemKind, Tool, ToolError,
     ToolErrorKind, ToolResult, Validated,
@@ -22,14 +22,13 @@ use flyto_tools::{
 use tokio::{
     runtime::Handle,
     task::{AbortHandle, JoinError},
-    time::timeout,
 };
 use tracing::Instrument as _;
 
 /// Calls a tool that is no program, in a task of its own: a tool that blocks its thread keeps neither the caller nor its
 /// deadline, where the runtime has another thread.
 ///
-/// At the deadline the call is cancelled, and dropped when it has not ended [`DEFAULT_GRACE`] later. A result that
+/// At the deadline the call is cancelled, and dropped when it has not ended [`DEFAULT_GRACE`] later and takes nothing back. A result that
 /// comes in this time is kept; one that says that the call was cancelled says that its time was over.
 ///
 /// `is_checked` says that the input is known to fit.
@@ -64,10 +63,15 @@ pub(crate) async fn call(
         res = &mut task => return res.unwrap_or_else(|err| lost(&name, err)),
         () = deadline_reached(ctx) => stop.cancel(),
     }
-    match timeout(DEFAULT_GRACE, &mut task).await {
-        Ok(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),
+    let ended = tokio::select! {
+        biased;
+        res = &mut task => Some(res),
+        () = grace_over(ctx, DEFAULT_GRACE) => None,
+    };
+    match ended {
+        Some(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),
         // The tool says what it did until then; why it was cancelled is told in front of it.
-        Ok(Ok(Ok(mut res))) => {
+        Some(Ok(Ok(mut res))) => {
             let ended = timed_out(&name, given);
             res.failure = ended.failure;
             res.output = match res.output.is_empty() {
@@ -76,8 +80,8 @@ pub(crate) async fn call(
             };
             Ok(res)
         }
-        Ok(Ok(Err(err))) if err.kind() != ToolErrorKind::Cancelled => Err(err),
-        Ok(Err(err)) => lost(&name, err),
+        Some(Ok(Err(err))) if err.kind() != ToolErrorKind::Cancelled => Err(err),
+        Some(Err(err)) => lost(&name, err),
         _ => Ok(timed_out(&name, given)),
     }
 }

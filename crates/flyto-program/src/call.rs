@@ -79,6 +79,18 @@ pub async fn deadline_reached(ctx: &CallContext) {
     }
 }
 
+/// Waits for the time that a call has to end once it is over, and as long as it, or a call within it, [takes back what it
+/// did](CallContext::undoing): a call around that has its own to take back afterwards, so the time begins anew.
+pub async fn grace_over(ctx: &CallContext, grace: Duration) {
+    loop {
+        tokio::time::sleep(grace).await;
+        if !ctx.is_undoing() {
+            return;
+        }
+        ctx.undone().await;
+    }
+}
+
 /// Runs `spec` as the program of the call `ctx`.
 ///
 /// The caller's cancellation ends the program, and its deadline tightens the spec's. With

@@ -15,7 +15,7 @@ mod spill; // the file with the whole of an output that was truncated
 mod text; //  output as text, truncated in the middle
 
 pub use argument::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS_BYTES};
-pub use call::{Ran, Streaming, deadline_reached, run};
+pub use call::{Ran, Streaming, deadline_reached, grace_over, run};
 pub use content::MAX_CONTENT_BYTES;
 pub use duration::{duration_text, time_text};
 pub use error::{chain, tool_error, tool_error_kind};

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 pub use tokio_util::sync::CancellationToken;
 
 use crate::asked::{AskedTime, Asking, TimeLimit};
+use crate::undoing::{Undoing, UndoingCalls};
 
 /// Needed data of one call. Cloning is cheap, and clones belong to the same call.
 ///
@@ -32,6 +33,8 @@ pub struct CallContext {
     limit: Option<TimeLimit>,
     /// Of this call, those around it and those within it.
     asked: AskedTime,
+    /// Of this call and those within it.
+    undoing: UndoingCalls,
     progress: Option<Arc<dyn ProgressSink>>,
     output: Option<Arc<dyn OutputSink>>,
     /// Whether the sink also takes what a tool keeps for its result.
@@ -51,6 +54,7 @@ impl CallContext {
             timeout: None,
             limit: None,
             asked: AskedTime::default(),
+            undoing: UndoingCalls::default(),
             progress: None,
             output: None,
             takes_all_output: false,
@@ -138,6 +142,41 @@ impl CallContext {
     /// around it and those within it stand still. A [deadline](Self::with_deadline) does not.
     pub fn asking(&self) -> Asking {
         self.asked.begin()
+    }
+
+    /// A context for calls within this one. What they take back is told apart from what this call does:
+    ///
+    /// ```
+    /// let outer = flyto_tools::CallContext::new();
+    /// let inner = outer.for_inner_calls();
+    /// let own = outer.undoing();
+    /// assert!(outer.is_undoing() && !inner.is_undoing());
+    /// drop(own);
+    /// let undoing = inner.undoing();
+    /// assert!(outer.is_undoing() && inner.is_undoing());
+    /// drop(undoing);
+    /// assert!(!outer.is_undoing());
+    /// ```
+    #[must_use]
+    pub fn for_inner_calls(&self) -> Self {
+        Self { undoing: self.undoing.inner(), ..self.clone() }
+    }
+
+    /// Says that this call takes back what it did, or is about to, until what it gives is dropped. What waits for it, or for
+    /// a call around it, although their time is over, waits for that as well. The call bounds the time by itself.
+    pub fn undoing(&self) -> Undoing {
+        self.undoing.begin()
+    }
+
+    /// Whether this call, or one within it, takes back what it did.
+    #[must_use]
+    pub fn is_undoing(&self) -> bool {
+        self.undoing.has_any()
+    }
+
+    /// Waits until none of them does.
+    pub async fn undone(&self) {
+        self.undoing.ended().await;
     }
 
     /// Sets how long the call may take, from now on. As [`with_deadline`](Self::with_deadline), and texts tell this

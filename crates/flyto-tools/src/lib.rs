@@ -13,6 +13,7 @@ mod failure;
 mod input;
 mod result;
 mod seconds;
+mod undoing;
 
 // what a tool says about itself and about a call,
 mod metadata;
@@ -51,6 +52,7 @@ pub use registry::{
 };
 pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool, ToolCaller};
+pub use undoing::Undoing;
 #[cfg(feature = "validate")]
 pub use validate::{
     Checked, InvalidSchema, SchemaChecker, SchemaError, SchemaErrorKind, SchemaRole, Validated,

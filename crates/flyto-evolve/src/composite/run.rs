@@ -19,7 +19,7 @@ use std::{
 };
 
 use flyto_execenv::SpillDir;
-use flyto_program::{deadline_reached, omission_notice};
+use flyto_program::{deadline_reached, grace_over, omission_notice};
 use flyto_tools::{CallContext, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult};
 use serde_json::Value;
 
@@ -72,6 +72,8 @@ pub(super) struct Run<'a> {
     pub(super) caller: &'a dyn ToolCaller,
     /// That of the call, with the time limit of the composite.
     pub(super) ctx: CallContext,
+    /// The same, for the calls of steps.
+    pub(super) inner: CallContext,
     pub(super) input: Arc<Value>,
     /// Whether calls of each step's tool may run beside others.
     pub(super) is_safe: Vec<bool>,
@@ -144,7 +146,7 @@ impl Run<'_> {
     /// The loop starts what may start, waits for one event, and goes on. An event is the end of a
     /// step, the cancellation of the call, or its deadline. After one of the latter two, no step is
     /// started, and those that run have 2 seconds to end: a cancellation and a deadline are theirs as
-    /// well. What is left then is dropped and told as abandoned. What was completed is undone where the
+    /// well. A composite among them takes back first what it did. What is left then is dropped and told as abandoned. What was completed is undone where the
     /// failed step asks for it, and after a cancellation or a deadline.
     pub(super) async fn run(&self) -> Ran {
         let n_steps = self.composite.steps.len();
@@ -155,10 +157,15 @@ impl Run<'_> {
         let mut started = vec![false; n_steps];
         let mut ended = Ended::Done;
         let mut grace = None;
+        // From the end of its time on, calls around this one wait for what it takes back.
+        let mut undoing = None;
         loop {
             // No step begins once the call is over, also where those before it go on after a failure.
             if ended == Ended::Done && started.contains(&false) {
                 ended = self.over().unwrap_or(Ended::Done);
+            }
+            if matches!(ended, Ended::TimedOut | Ended::Cancelled) {
+                undoing.get_or_insert_with(|| self.ctx.undoing());
             }
             if ended == Ended::Done {
                 for (index, started) in started.iter_mut().enumerate() {
@@ -239,6 +246,7 @@ impl Run<'_> {
             Ended::Done | Ended::NoOutput(_) => false,
         };
         let undo = if wants_undo { Some(self.undo().await) } else { None };
+        drop(undoing);
         Ran { ended, failure, fault, output, omitted, steps: self.reports(&started, ends), undo }
     }
 
@@ -265,7 +273,9 @@ impl Run<'_> {
         let mut cancelled = pin!(self.ctx.cancellation().cancelled());
         let mut over = pin!(async {
             match grace {
-                Some(at) => tokio::time::sleep_until(at.into()).await,
+                Some(at) => {
+                    grace_over(&self.inner, at.saturating_duration_since(Instant::now())).await
+                }
                 None => deadline_reached(&self.ctx).await,
             }
         });
@@ -474,7 +484,7 @@ impl Run<'_> {
 
     /// The deadline of the call is that of the step or of the composite, whichever is earlier.
     async fn call_once(&self, step: &Step, input: Value) -> Attempt {
-        let mut ctx = self.ctx.clone();
+        let mut ctx = self.inner.clone();
         if let Some(timeout) = step.timeout {
             ctx = ctx.with_time_limit(timeout);
         }
@@ -564,11 +574,12 @@ fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
     }
 }
 
-/// Waits for a call no longer than 2 seconds behind its deadline. A tool that has not ended then is dropped, which ends it.
+/// Waits for a call no longer than 2 seconds behind its deadline, and for what it takes back. A tool that has not ended then is
+/// dropped, which ends it.
 pub(super) async fn in_time<T>(ctx: &CallContext, called: impl Future<Output = T>) -> Option<T> {
     let over = async {
         deadline_reached(ctx).await;
-        tokio::time::sleep(GRACE).await;
+        grace_over(ctx, GRACE).await;
     };
     tokio::select! {
         biased;

@@ -314,10 +314,12 @@ impl CompositeTool {
     ) -> Called {
         let timeout =
             self.composite.timeout.map_or(self.def.timeout(), |it| it.min(self.def.timeout()));
+        let own = ctx.clone().with_time_limit(timeout);
         let mut run = Run {
             composite: &self.composite,
             caller,
-            ctx: ctx.clone().with_time_limit(timeout),
+            inner: own.for_inner_calls(),
+            ctx: own,
             input: Arc::new(if input.is_empty() { json!({}) } else { input.value().clone() }),
             is_safe,
             n_calls: AtomicUsize::new(0),

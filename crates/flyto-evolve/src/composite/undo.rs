@@ -45,8 +45,10 @@ impl Run<'_> {
         let completed =
             std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
         let mut res = UndoReport::default();
+        // A call around this one whose time is over as well waits for it.
+        let _undoing = self.ctx.undoing();
         // The call may be cancelled, and its time over; what is taken back has its own.
-        let ctx = self.ctx.clone().with_cancellation(CancellationToken::new()).without_deadline();
+        let ctx = self.inner.clone().with_cancellation(CancellationToken::new()).without_deadline();
         let ctx = ctx.with_time_limit(UNDO_TIME);
         for it in completed.into_iter().rev() {
             let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);

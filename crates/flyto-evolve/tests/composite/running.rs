@@ -456,3 +456,54 @@ async fn what_is_kept_for_undo_is_bounded() {
     assert!(result.output.contains("\nundone: a[15], a[14], "), "{}", result.output);
     assert!(result.output.contains("\nnot undone: a[16]: what is kept"), "{}", result.output);
 }
+
+#[tokio::test]
+async fn a_composite_within_another_one_takes_back_to_its_end() {
+    let bench = Bench::new();
+    let n_undone = Arc::new(Mutex::new(0));
+    let undone = Arc::clone(&n_undone);
+    add(&bench, "takes_back", move |_| {
+        let undone = Arc::clone(&undone);
+        async move {
+            // Longer than a call that is over has to end.
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            *undone.lock().unwrap() += 1;
+            ToolResult::text("")
+        }
+    });
+    let inner = json!({"steps": [
+        {"id": "a", "tool": "write", "with": {"n": 1}, "undo": {"tool": "takes_back"}},
+        {"id": "b", "tool": "write", "with": {"n": 2}, "undo": {"tool": "takes_back"}},
+        {"id": "c", "tool": "wait"},
+    ]});
+    let def = ToolDefinition::composite("inner", "Is within another one.", inner);
+    let caller = Arc::clone(&bench.caller) as _;
+    let inner = CompositeTool::new(def, caller, Arc::clone(&bench.registry)).unwrap();
+    bench.registry.register("test", Arc::new(inner)).unwrap();
+    let outer = |more: Value| {
+        let mut step = json!({"id": "i", "tool": "inner", "on_error": "undo"});
+        step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"steps": [{"id": "o", "tool": "write", "undo": {"tool": "remove"}}, step]})
+    };
+    // At the limit of its step, at that of the whole, and with a cancellation.
+    let result = guarded(bench.call(outer(json!({"timeout_ms": 200})), json!({}))).await;
+    assert!(result.output.contains("undone: o\n"), "{}", result.output);
+    assert_eq!(*n_undone.lock().unwrap(), 2, "{}", result.output);
+    let ctx = CallContext::new().with_timeout(Duration::from_millis(200));
+    let tool = bench.tool(outer(json!({})));
+    let result = guarded(tool.execute(&ctx, Input::empty())).await.unwrap();
+    assert!(result.output.contains("undone: o\n"), "{}", result.output);
+    assert_eq!(*n_undone.lock().unwrap(), 4, "{}", result.output);
+    let token = CancellationToken::new();
+    let ctx = CallContext::new().with_cancellation(token.clone());
+    let mut call = std::pin::pin!(tool.execute(&ctx, Input::empty()));
+    std::future::poll_fn(|cx| {
+        assert!(call.as_mut().poll(cx).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+    token.cancel();
+    let result = guarded(call).await.unwrap();
+    assert!(result.output.contains("undone: o\n"), "{}", result.output);
+    assert_eq!(*n_undone.lock().unwrap(), 6, "{}", result.output);
+}
