@@ -1,7 +1,7 @@
 //! Whether there is such a tool already.
 //!
-//! Two measures, both without a model: the same text but for comments and blanks, and the share of common trigrams, of the
-//! texts and of names with descriptions. The second one is a hint, so the author may explain; the first one is not.
+//! Two measures, both without a model: the same text but for comments and blanks that change nothing, and the share of common
+//! trigrams, of the texts and of names with descriptions. The second one is a hint, so the author may explain; the first one is not.
 
 use std::collections::HashSet;
 
@@ -46,7 +46,7 @@ pub(super) fn check(
             }
             continue;
         }
-        if other_body == body && other.body.execution_type() == def.body.execution_type() {
+        if runs_the_same(def, other) {
             return Err(Refusal::Duplicate { twin: other.name.clone(), is_same: true });
         }
         let of_text = share(&text, &trigrams(&other_body));
@@ -74,15 +74,26 @@ pub(super) fn check(
 /// One of the same name is another version of it: a description that is mended, say. A person decides about each text
 /// once, and an author cannot have it waiting under many names.
 pub(super) fn waiting_twin(def: &ToolDefinition, waiting: &[Pending]) -> Option<String> {
-    let body = bare(def);
     let is_twin = |it: &&Pending| {
         let source = Source::new("a proposal that waits", it.definition.as_str());
-        parse(&source).definition.is_some_and(|other| {
-            let is_of_type = other.body.execution_type() == def.body.execution_type();
-            other.name != def.name && is_of_type && bare(&other) == body
-        })
+        parse(&source)
+            .definition
+            .is_some_and(|other| other.name != def.name && runs_the_same(def, &other))
     };
     waiting.iter().find(is_twin).map(|it| it.id.clone())
+}
+
+/// Whether two definitions run the same: the same text, but for comments and blanks where these change nothing. Within quotes
+/// and here-documents they may.
+fn runs_the_same(a: &ToolDefinition, b: &ToolDefinition) -> bool {
+    if a.body.execution_type() != b.body.execution_type() || bare(a) != bare(b) {
+        return false;
+    }
+    let is_plain = |it: &ToolDefinition| {
+        let text = it.body.text().unwrap_or_default();
+        !text.contains(['\'', '"', '`', '\\']) && !text.contains("<<")
+    };
+    a.body.text() == b.body.text() || (is_plain(a) && is_plain(b))
 }
 
 /// The text without comments and blanks.

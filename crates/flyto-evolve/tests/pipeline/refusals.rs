@@ -426,3 +426,15 @@ async fn the_log_tells_what_was_proposed_and_what_was_shown() {
     bench.store().unpin("now", "grace").unwrap();
     assert_eq!(events()[7..], ["pinned", "unpinned"]);
 }
+
+#[tokio::test]
+async fn blanks_within_quotes_are_a_part_of_what_runs() {
+    let bench = Bench::new();
+    bench.save(&def("indent", "sed 's/^/    /'\n"), None).await;
+    let deeper = Proposal::of(&def("indent_more", "sed 's/^/      /'\n"), "s");
+    let refused = bench.builder.apply(deeper.clone()).await.unwrap_err();
+    assert!(matches!(refused, Refusal::Duplicate { is_same: false, .. }), "{refused}");
+    let mut deeper = deeper;
+    deeper.distinct_because = Some("it indents by six".to_owned());
+    assert!(matches!(bench.builder.apply(deeper).await, Ok(Applied::Saved(_))));
+}
