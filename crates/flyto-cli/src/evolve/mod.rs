@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use async_trait::async_trait;
 use flyto_audit::AuditError;
 use flyto_evolve::{
-    Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, RecoveredKind,
-    Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version, agent_tools,
+    Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, Pending,
+    RecoveredKind, Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version,
+    agent_tools,
 };
 use flyto_execenv::Environment;
 use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
@@ -304,17 +305,18 @@ impl ToolSource for Watched {
             Ok(report) => report,
             Err(why) => return Some(format!("the evolved tools are not there: {why}")),
         };
-        // Where they cannot be listed, the report says so.
+        let last = store.last(name).ok().flatten();
+        // Where they cannot be listed, the report says so. An outdated one cannot be approved.
         let pending = store.pending().unwrap_or_default();
-        if let Some(it) = pending.iter().find(|it| name_of(&it.id) == name) {
+        let is_open = |it: &&Pending| it.base == last.as_ref().map(|it| it.number);
+        let mut named = pending.iter().filter(|it| name_of(&it.id) == name);
+        if let Some(it) = named.find(is_open) {
             return Some(format!(
                 "a proposal of that name waits for an answer: {}",
                 approve(&it.id)
             ));
         }
-        if let Ok(Some(it)) = store.last(name)
-            && it.status == Status::Archived
-        {
+        if let Some(it) = last.filter(|it| it.status == Status::Archived) {
             let why = match it.change {
                 Change::Quarantined { why } => format!(" ({})", one_line(&why)),
                 _ => String::new(),
