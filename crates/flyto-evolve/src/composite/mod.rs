@@ -138,6 +138,17 @@ impl Composite {
         self.steps.iter().map(|it| it.tool.as_str()).chain(undo.map(|it| it.tool.as_str()))
     }
 
+    /// Whether another step, or what the tool delivers, refers to what a step gives.
+    fn is_referred_to(&self, index: usize) -> bool {
+        let id = &self.steps[index].id;
+        let mut res = false;
+        let mut look = |it: &Expr| it.each_ref(&mut |it| res |= it.step() == Some(id));
+        look(&self.output);
+        let others = self.steps.iter().enumerate().filter(|it| it.0 != index);
+        others.for_each(|it| it.1.each_expr(&mut look));
+        res
+    }
+
     /// The steps that have to be over before a step starts: those that it refers to and those that it names in `after`.
     fn needs(&self, index: usize) -> Vec<usize> {
         let step = &self.steps[index];

@@ -95,11 +95,12 @@ impl Run<'_> {
                     report.duration_ms = u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX);
                     report.n_calls = end.n_calls;
                     report.why = end.why;
-                    let output = end.value.and_then(|it| it.output.or(it.text));
-                    report.output = output.map(|it| match left.checked_sub(n_bytes(&it)) {
+                    let output = end.value.as_ref();
+                    let output = output.and_then(|it| it.output.as_ref().or(it.text.as_ref()));
+                    report.output = output.map(|it| match left.checked_sub(n_bytes(it)) {
                         Some(rest) => {
                             left = rest;
-                            it
+                            it.clone()
                         }
                         None => "[left out: the results are too long together]".into(),
                     });

@@ -101,7 +101,7 @@ pub(super) struct Completed {
 /// What became of a step.
 pub(super) struct StepEnd {
     pub(super) status: StepStatus,
-    pub(super) value: Option<StepValue>,
+    pub(super) value: Option<Arc<StepValue>>,
     pub(super) why: Option<String>,
     failure: Option<Failure>,
     /// Whether the tool of the step is what failed: it gave a result, and the failure is its own.
@@ -187,8 +187,10 @@ impl Run<'_> {
                     {
                         ended = self.over().unwrap_or(Ended::Failed(index));
                     }
-                    if let Some(value) = &end.value {
-                        scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
+                    if let Some(value) = &end.value
+                        && self.composite.is_referred_to(index)
+                    {
+                        scope.steps.insert(step.id.clone(), Arc::clone(value));
                     }
                     ends[index] = Some(*end);
                 }
@@ -320,7 +322,7 @@ impl Run<'_> {
                 };
                 return StepEnd {
                     status: StepStatus::Skipped,
-                    value: Some(value),
+                    value: Some(value.into()),
                     why: None,
                     failure: None,
                     is_of_tool: false,
@@ -336,7 +338,7 @@ impl Run<'_> {
             let status = if why.is_some() { StepStatus::Failed } else { StepStatus::Done };
             return StepEnd {
                 status,
-                value: Some(value),
+                value: Some(value.into()),
                 why,
                 failure,
                 is_of_tool,
@@ -565,7 +567,7 @@ fn not_called(why: String) -> CallEnd {
 fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
     StepEnd {
         status: StepStatus::Failed,
-        value: Some(error_value(&why)),
+        value: Some(error_value(&why).into()),
         why: Some(why),
         failure: failure.or(Some(Failure::BadInput)),
         is_of_tool: false,

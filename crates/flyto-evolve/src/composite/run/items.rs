@@ -97,7 +97,7 @@ impl Run<'_> {
         let (why, failure, is_of_tool) =
             first.map_or((None, None, false), |(why, failure, is)| (Some(why), failure, is));
         let wall = Duration::ZERO;
-        StepEnd { status, value: Some(value), why, failure, is_of_tool, n_calls, wall }
+        StepEnd { status, value: Some(value.into()), why, failure, is_of_tool, n_calls, wall }
     }
 
     /// One item, and what of it goes into the list while there is room.
