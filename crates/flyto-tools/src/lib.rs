@@ -11,6 +11,7 @@ mod content;
 mod error;
 mod failure;
 mod input;
+mod progress;
 mod result;
 mod seconds;
 mod undoing;
@@ -34,7 +35,6 @@ mod validate;
 pub use asked::Asking;
 pub use call::{
     CallContext, CallId, CancellationToken, InvalidCallId, OutputChannel, OutputChunk, OutputSink,
-    Progress, ProgressSink,
 };
 pub use content::{Blob, Block, Content};
 pub use error::{ToolError, ToolErrorKind};
@@ -45,6 +45,7 @@ pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
 pub use name::{InvalidName, InvalidNameKind, ToolId};
 pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};
 pub use preview::{Access, PathUse, Preview, Problem, ProblemKind};
+pub use progress::{Progress, ProgressSink};
 pub use readiness::Readiness;
 pub use registry::{
     Changes, Entry, Hit, LeftOut, NameRole, Owner, Registry, RegistryError, Replaced, Snapshot,

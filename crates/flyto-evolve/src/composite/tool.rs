@@ -40,6 +40,21 @@ use crate::{
 /// `"on_error": "undo"`, and where the call is cancelled or its time is over. Undo is a call like any other and can fail;
 /// it has 60 seconds of its own. Dropping the future ends all steps and takes nothing back.
 ///
+/// | what ends a call | steps that run | what was completed |
+/// | --- | --- | --- |
+/// | a step fails, `"on_error": "stop"` | go on to their end | stays, and is named |
+/// | a step fails, `"on_error": "undo"`, also as a second one | the same | is taken back |
+/// | its time, or that of a call around it | end by the same deadline, else 2 s behind it | is taken back |
+/// | its cancellation | are cancelled, and dropped 2 s later | is taken back |
+///
+/// Taking back has 60 s of its own, and calls around this one wait for it: see [`CallContext::undoing`].
+///
+/// | kept during a call | at most |
+/// | --- | --- |
+/// | results to which a step behind, or the output, refers | 256 KiB of text each |
+/// | results of the items of a step | 1 MiB together; no item begins once they are reached |
+/// | inputs of what takes calls back | 16 MiB together; the call beyond fails |
+///
 /// A call is refused where a step's tool changed so that the composite would be more permissive than what was approved: a
 /// tool that is gone, a version that a step asks for and that is not there, a claim that the steps no longer give, a
 /// cycle. One that a person approved through a [`ToolBuilder`](crate::ToolBuilder) is refused too where a run-time tool

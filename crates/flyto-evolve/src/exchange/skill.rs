@@ -202,6 +202,15 @@ fn skill_text(version: &Version, name: &str) -> String {
 /// folder needs `SKILL.md` and `scripts/NAME.sh` (or `scripts/run.sh`): that script with the description becomes the tool, and
 /// `references/input_schema.json` its schema, where there is one. Other files of the folder are left out.
 ///
+/// | of the head | is read |
+/// | --- | --- |
+/// | `name` | the name of the tool, which is that of the folder |
+/// | `description` | plain, in quotes, or as a block (`|`, `>`) |
+/// | any other key | passed over, whatever its value is |
+/// | an anchor, an alias or a tag as one of the two values | refused: nothing is ever expanded |
+///
+/// The head has at most 16 KiB and 64 keys, and its work is that of reading the lines once.
+///
 /// # Errors
 ///
 /// [`SkillError::NotASkill`] for a file that is missing, a link, no regular file, too long (256 KiB for `SKILL.md`, 2 MiB

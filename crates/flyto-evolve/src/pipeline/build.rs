@@ -214,6 +214,17 @@ impl Builder {
 
     /// Sets the beginning of the command line by which a person comes to the store, as `flyto --evolve DIR evolve`: a model is
     /// told to hand it on where a proposal waits.
+    ///
+    /// ```
+    /// # use flyto_evolve::{HostContext, Store, ToolBuilder};
+    /// # use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// # let host = HostContext::new(Environment::new(), "/tmp");
+    /// let store = Store::new("/srv/tools");
+    /// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default())
+    ///     .command("flyto --evolve /srv/tools evolve")
+    ///     .build();
+    /// assert!(builder.tools().is_empty());
+    /// ```
     pub fn command(mut self, words: impl Into<String>) -> Self {
         self.inner.command = words.into();
         self
