@@ -1,4 +1,4 @@
-//! How far a call has come, and who hears of it.
+//! How far a call has come, and its listeners.
 
 use std::fmt;
 

@@ -159,6 +159,15 @@ async fn steps_without_an_edge_run_side_by_side() {
     assert_eq!(result.data.unwrap(), json!(["met", "met", "met", "met"]));
 }
 
+/// Gives a call one turn, in which it comes to a step that waits.
+async fn begins<F: Future>(mut call: std::pin::Pin<&mut F>) {
+    std::future::poll_fn(|cx| {
+        assert!(call.as_mut().poll(cx).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn cancelling_ends_the_running_step_and_takes_back() {
     let bench = Bench::new();
@@ -170,12 +179,7 @@ async fn cancelling_ends_the_running_step_and_takes_back() {
     let token = CancellationToken::new();
     let ctx = CallContext::new().with_cancellation(token.clone());
     let mut call = std::pin::pin!(tool.execute(&ctx, Input::empty()));
-    // One turn is enough to come to the step that waits.
-    std::future::poll_fn(|cx| {
-        assert!(call.as_mut().poll(cx).is_pending());
-        std::task::Poll::Ready(())
-    })
-    .await;
+    begins(call.as_mut()).await;
     assert_eq!(bench.called(), ["write {}", "wait {}"]);
     token.cancel();
     let result = guarded(call).await.unwrap();
@@ -497,11 +501,7 @@ async fn a_composite_within_another_one_takes_back_to_its_end() {
     let token = CancellationToken::new();
     let ctx = CallContext::new().with_cancellation(token.clone());
     let mut call = std::pin::pin!(tool.execute(&ctx, Input::empty()));
-    std::future::poll_fn(|cx| {
-        assert!(call.as_mut().poll(cx).is_pending());
-        std::task::Poll::Ready(())
-    })
-    .await;
+    begins(call.as_mut()).await;
     token.cancel();
     let result = guarded(call).await.unwrap();
     assert!(result.output.contains("undone: o\n"), "{}", result.output);

@@ -85,7 +85,8 @@ const SCHEMA: &str = "$schema";
 /// A key of former versions.
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
-/// Keys that hold security rules, each with the section that it belongs into: the sections with rules, and every key of them.
+/// Keys that hold security rules, each with the place that it belongs into, in words: the sections with rules, and every key of
+/// them. The place of a section is empty.
 static RULES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     fn of<'k, T>(
         section: &'k str,
@@ -96,14 +97,14 @@ static RULES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     let sections =
         ["plugins", "sandbox", PERMISSIONS, "audit", "evolve", "output_guard", secret_rules::KEY];
     let mut res: Vec<(&str, &str)> = sections.map(|it| (it, "")).to_vec();
-    res.extend(of("plugins", &PLUGIN_KEYS));
-    res.extend(of("sandbox", &sandbox::CLASSES).filter(|it| it.0 != "evolve"));
-    res.push(("profiles", "sandbox"));
-    res.extend(permissions::KEYS.iter().map(|it| (it.0, PERMISSIONS)));
+    res.extend(of("\"plugins\"", &PLUGIN_KEYS));
+    res.extend(of("\"sandbox\"", &sandbox::CLASSES).filter(|it| it.0 != "evolve"));
+    res.push(("profiles", "\"sandbox\""));
+    res.extend(permissions::KEYS.iter().map(|it| (it.0, "\"permissions\"")));
     res.extend(sandbox::PROFILE_KEYS.map(|it| (it, "a profile of \"sandbox\"")));
     res.extend(LIMIT_KEYS.map(|it| (it, "the \"limits\" of a profile")));
-    res.extend(of("audit", &audit::KEYS));
-    res.extend(of("evolve", &evolve::KEYS));
+    res.extend(of("\"audit\"", &audit::KEYS));
+    res.extend(of("\"evolve\"", &evolve::KEYS));
     // Of a key of several sections, the first is told.
     let mut known = BTreeSet::new();
     res.retain(|it| known.insert(it.0));
@@ -335,7 +336,7 @@ fn read_root(
     }
     for meant in refuse_misplaced_rules(at, &mut reader) {
         res.unread.any = true;
-        res.unread.sandbox |= rules_of_a_sandbox(meant);
+        res.unread.sandbox |= is_of_sandbox(meant);
     }
     reader.finish();
     res
@@ -393,8 +394,8 @@ fn leave_out_links(
 }
 
 /// Whether this is the section about sandboxes, or a key of it.
-fn rules_of_a_sandbox(key: &str) -> bool {
-    let is_of = |section: &str| section == "sandbox" || section.contains("profile");
+fn is_of_sandbox(key: &str) -> bool {
+    let is_of = |place: &str| place.contains("sandbox") || place.contains("profile");
     key == "sandbox" || RULES.iter().any(|it| it.0 == key && is_of(it.1))
 }
 
@@ -430,10 +431,7 @@ fn refuse_misplaced_rules<'v>(
         let mut diag =
             diag.with_reason("a rule that is not read would not hold").with_help(match section {
                 "" => format!("write {}", quoted(meant)),
-                section if section.contains(' ') => {
-                    format!("write {} within {section}", quoted(meant))
-                }
-                section => format!("write {} within {}", quoted(meant), quoted(section)),
+                place => format!("write {} within {place}", quoted(meant)),
             });
         diag.location = Location::text(at.source(), span);
         if section.is_empty() {

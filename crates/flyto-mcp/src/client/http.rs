@@ -396,7 +396,9 @@ fn not_messages(response: &Response<Incoming>) -> Option<String> {
         (!value.trim().is_empty()).then(|| value.to_ascii_lowercase())
     };
     if let Some(encoding) = shown(CONTENT_ENCODING).filter(|it| it != "identity") {
-        return Some(format!("the answer is encoded as {encoding:?}, which nobody asked for"));
+        return Some(format!(
+            "the answer is encoded as {encoding:?}, which the request did not ask for"
+        ));
     }
     let kind = shown(CONTENT_TYPE)?;
     let kind = kind.split(';').next().unwrap_or_default().trim();

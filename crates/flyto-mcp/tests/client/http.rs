@@ -142,7 +142,7 @@ async fn what_cannot_be_reached_says_why() {
         (url(locked.port, "/mcp"), "HTTP 401 Unauthorized"),
         (url(redirects.port, "/mcp"), "HTTP 307 Temporary Redirect"),
         (url(page.port, "/mcp"), "of the type \"text/html\" and holds no messages: is the address"),
-        (url(gzip.port, "/mcp"), "encoded as \"gzip\", which nobody asked for"),
+        (url(gzip.port, "/mcp"), "encoded as \"gzip\", which the request did not ask for"),
         (url(1, "/"), "127.0.0.1:1 cannot be reached"),
     ] {
         let world = World::with(json!({"s": declared}), options(), None).connected().await;

@@ -81,7 +81,7 @@ fn the_number_of_a_version_that_was_removed_is_not_given_again() {
         fs::remove_file(store.path(&record_of("t", 3))).unwrap();
         (temp, store)
     };
-    // Its text is still in the file, as an edit that nobody approved.
+    // Its text is still in the file, as an edit without an approval.
     let (_temp, store) = removed();
     let edit = store.unapproved("t").unwrap();
     assert_eq!((edit.base, edit.definition.body.text()), (Some(2), Some("echo 3\n")));
