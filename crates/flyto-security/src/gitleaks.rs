@@ -6,7 +6,7 @@
 //! and compiled when a keyword of theirs is met.
 //!
 //! A file is taken as a whole or not at all. Its bounds: [`MAX_BYTES`] for the text, [`MAX_RULES`]
-//! for a guard, [`PATTERN_BYTES`] of memory for one compiled pattern. Matching is linear in the
+//! and [`MAX_KEYWORDS`] for a guard, [`PATTERN_BYTES`] of memory for one compiled pattern. Matching is linear in the
 //! content for each rule, since the regex crate does not backtrack; what a user pays is one pass
 //! for each rule of which a keyword is in the content.
 
@@ -25,6 +25,8 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The most rules of a guard: the largest public file has 412.
 const MAX_RULES: usize = 4096;
+/// Most keywords, those of former files counted: to build their automaton takes time with the square of their number.
+const MAX_KEYWORDS: usize = 8192;
 
 /// The most memory of one compiled pattern.
 ///
@@ -66,6 +68,13 @@ pub enum RulesError {
     TooMany {
         /// The most that are taken.
         /// 4,096, with those that the guard had before.
+        max: usize,
+    },
+    /// There are more keywords than a guard takes.
+    #[error("failed to read the rules: they have more than {max} keywords; leave some out")]
+    TooManyKeywords {
+        /// The most that are taken.
+        /// 8,192, with those that the guard had before.
         max: usize,
     },
     /// It is no TOML, or not in gitleaks' form; the source has line and column.
@@ -372,6 +381,10 @@ impl UserRules {
         let File { rules, allowlist, allowlists } = toml::from_str(text)?;
         if self.rules.len() + rules.len() > MAX_RULES {
             return Err(RulesError::TooMany { max: MAX_RULES });
+        }
+        let n_keywords: usize = rules.iter().map(|it| it.keywords.len()).sum();
+        if self.texts.len() + n_keywords > MAX_KEYWORDS {
+            return Err(RulesError::TooManyKeywords { max: MAX_KEYWORDS });
         }
         let mut allow = Vec::new();
         for entry in allowlist.iter().chain(&allowlists) {

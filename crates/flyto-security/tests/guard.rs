@@ -418,6 +418,9 @@ fn wrong_rules_are_refused_with_their_place() {
         refused(&"[[rules]]\nid=\"a\"\n".repeat(5000)),
         RulesError::TooMany { max: 4096 }
     ));
+    let keywords: Vec<_> = (0..20_000).map(|it| format!("'k{it}'")).collect();
+    let rule = format!("[[rules]]\nid='a'\nregex='x'\nkeywords=[{}]", keywords.join(","));
+    assert!(matches!(refused(&rule), RulesError::TooManyKeywords { max: 8192 }));
 }
 
 #[test]
