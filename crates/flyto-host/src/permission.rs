@@ -81,6 +81,7 @@ impl Gate {
         };
         let mut request = Request::new(entry.id())
             .aliases(&metadata.aliases)
+            .wire_name(entry.wire_name())
             .class(&metadata.permission_class)
             .class_trust(trust)
             .input(call.input().value())

@@ -141,6 +141,19 @@ impl Glob {
         Ok(Self { anchor, parts, width })
     }
 
+    /// The same pattern, starting at this absolute directory where it would start at each
+    /// root and the working directory.
+    pub(crate) fn starting_at(mut self, dir: &str) -> Self {
+        if self.anchor == Anchor::Relative {
+            let above = dir.split('/').filter(|it| !it.is_empty());
+            let above: Vec<_> = above.map(|it| Part::Literal(it.into())).collect();
+            self.width += above.len();
+            self.parts.splice(0..0, above);
+            self.anchor = Anchor::Root;
+        }
+        self
+    }
+
     /// The literal parts before the first wildcard, with slashes between.
     ///
     /// Empty where the first part is a wildcard.

@@ -25,6 +25,7 @@ mod rules; // rules as a host holds them
 #[cfg(feature = "bash")]
 mod bash; //   command lines taken apart
 mod decide; // the parts of a call, judged
+mod links; //  the names that links give to a place
 mod location; // where a path leads
 mod lookup; // the rules that one decision looks at
 mod steps; //  how much it works

@@ -7,6 +7,8 @@
 
 use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
 
+use crate::Request;
+
 /// Longest path in bytes, as [path_resolution(7)] has it.
 ///
 /// [path_resolution(7)]: https://man7.org/linux/man-pages/man7/path_resolution.7.html
@@ -50,7 +52,9 @@ pub(crate) enum End {
 /// Where relative paths and `~` start, looked up once for a decision.
 #[derive(Debug, Default)]
 pub(crate) struct Starts<'a> {
-    working_dir: Start<'a>,
+    /// The directory that is worked in, where it is not that of the program.
+    working_dir: Option<Start<'a>>,
+    program_dir: Start<'a>,
     home: Start<'a>,
 }
 
@@ -74,15 +78,26 @@ impl Start<'_> {
 }
 
 impl<'a> Starts<'a> {
-    /// Both are absolute; a text that is not is left out before.
-    pub(crate) fn new(working_dir: Option<&'a str>, home: Option<&'a str>) -> Self {
+    /// Of a call.
+    pub(crate) fn new(request: &Request<'a>) -> Self {
         let start = |text| Start { text, location: OnceCell::new() };
-        Self { working_dir: start(working_dir), home: start(home) }
+        let (working_dir, program_dir) = (request.working_dir_text(), request.program_dir_text());
+        Self {
+            working_dir: (working_dir != program_dir).then(|| start(working_dir)),
+            program_dir: start(program_dir),
+            home: start(request.home_text()),
+        }
     }
 
     /// Where the working directory leads, if that is another place.
     pub(crate) fn real_working_dir(&self) -> Option<&str> {
-        self.working_dir.get().and_then(Location::elsewhere)
+        let dir = self.working_dir.as_ref().unwrap_or(&self.program_dir);
+        dir.get().and_then(Location::elsewhere)
+    }
+
+    /// Where the directory of the program leads, if that is another place.
+    pub(crate) fn real_program_dir(&self) -> Option<&str> {
+        self.program_dir.get().and_then(Location::elsewhere)
     }
 
     /// Where the home directory leads, if that is another place.
@@ -135,7 +150,7 @@ impl<'a> Starts<'a> {
         if path.starts_with('/') {
             return Ok((None, path));
         }
-        let dir = self.working_dir.get();
+        let dir = self.program_dir.get();
         Ok((Some(dir.ok_or(NO_START)?), path))
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! Each question is counted. When the steps of the decision are spent, all answers are empty.
 
+use std::sync::Arc;
+
 use crate::{
     Rule,
     glob::Glob,
@@ -14,6 +16,7 @@ use crate::{
         Argument, Hits, Index, Matched, Narrows,
         paths::{Anchors, PathIndex},
     },
+    links::Links,
     steps::Steps,
 };
 
@@ -161,6 +164,17 @@ impl<'a> Lookup<'a> {
 
     pub(crate) fn narrows_paths(self) -> bool {
         self.all_paths().any(PathIndex::narrows)
+    }
+
+    /// The other names of what rules that ask or deny name, and of `places`: those
+    /// of each index.
+    pub(crate) fn links<'p>(
+        self,
+        anchors: Anchors<'_>,
+        places: impl Iterator<Item = &'p str>,
+    ) -> Vec<Arc<Links>> {
+        let of_rules = self.narrower.map(|it| it.paths.links(anchors, std::iter::empty()));
+        [self.base.paths.links(anchors, places)].into_iter().chain(of_rules).collect()
     }
 
     /// How many patterns a path is compared with one by one.

@@ -50,6 +50,9 @@ pub struct Request<'a> {
     /// Its further names. Rules that allow count them only where the class is
     /// trusted too: a plugin chooses its aliases itself.
     pub aliases: &'a [String],
+    /// The name that a model calls it by, where that is neither the id nor an alias
+    /// ([`Entry::wire_name`](flyto_tools::Entry::wire_name)). Rules name it like an alias.
+    pub wire_name: Option<&'a str>,
     /// Which check applies. As the tool declares it;
     /// [`class_trust`](Self::class_trust) says whether that holds.
     pub class: &'a PermissionClass,
@@ -69,8 +72,10 @@ pub struct Request<'a> {
     /// The home directory, for `~`. It is that of the user whose files the call
     /// would touch. The environment is not read for it.
     pub home: Option<&'a Path>,
-    /// Directory of relative paths, where the preview names none.
-    /// [`Preview::working_dir`](flyto_tools::Preview) goes before it.
+    /// The directory that is worked in. Relative patterns of rules start there, and
+    /// relative paths of a call whose preview names no directory of its own
+    /// ([`Preview::working_dir`](flyto_tools::Preview)). Rules that ask or deny start at that
+    /// one as well.
     pub working_dir: Option<&'a Path>,
 }
 
@@ -85,6 +90,7 @@ impl<'a> Request<'a> {
         Self {
             id,
             aliases: &[],
+            wire_name: None,
             class: &UNDECLARED,
             class_trust: ClassTrust::Unnamed,
             input: None,
@@ -99,6 +105,13 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn aliases(mut self, aliases: &'a [String]) -> Self {
         self.aliases = aliases;
+        self
+    }
+
+    /// Sets the name that a model calls the tool by.
+    #[must_use]
+    pub fn wire_name(mut self, name: &'a str) -> Self {
+        self.wire_name = Some(name);
         self
     }
 
@@ -177,9 +190,10 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the directory of relative paths, where the preview names none. It has
-    /// to be absolute and UTF-8 text, else it counts as not known, and relative
-    /// paths are asked.
+    /// Sets the directory of relative patterns, and of relative paths where the
+    /// preview names none. It has to be absolute and UTF-8 text, else it counts as
+    /// not known: relative paths are asked, and relative patterns that allow hold
+    /// in the roots alone.
     #[must_use]
     pub fn working_dir(mut self, dir: &'a Path) -> Self {
         self.working_dir = Some(dir);
@@ -191,14 +205,21 @@ impl<'a> Request<'a> {
         self.home.and_then(Path::to_str).filter(|it| it.starts_with('/'))
     }
 
-    /// Of the preview, else of the host; `None` as
+    /// Where relative paths of the call start: of the preview, else of the host; `None` as
     /// [`working_dir`](Self::working_dir) says. A preview whose directory is
     /// relative hides that of the host: where such a program would start is not
     /// known.
+    pub(crate) fn program_dir_text(&self) -> Option<&'a str> {
+        match self.preview.and_then(|it| it.working_dir.as_deref()) {
+            Some(text) => Some(text).filter(|it| it.starts_with('/')),
+            None => self.working_dir_text(),
+        }
+    }
+
+    /// Where relative patterns start: of the host alone, since the author of a tool
+    /// chooses where its program starts.
     pub(crate) fn working_dir_text(&self) -> Option<&'a str> {
-        let from_preview = self.preview.and_then(|it| it.working_dir.as_deref());
-        let text = from_preview.or_else(|| self.working_dir.and_then(Path::to_str));
-        text.filter(|it| it.starts_with('/'))
+        self.working_dir.and_then(Path::to_str).filter(|it| it.starts_with('/'))
     }
 
     /// The class as it is judged.

@@ -146,6 +146,48 @@ impl RulesBuilder {
         Ok(())
     }
 
+    /// Adds a rule of a file that belongs to a directory, such as that of a project: a relative pattern of it
+    /// starts at `dir`, whatever the roots and the working directory of a call are.
+    ///
+    /// `dir` is absolute and without links, since rules that allow hold for where a path leads. With any other
+    /// one, and with one that is no UTF-8, the rule is as [`add`](Self::add) has it.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
+    /// use flyto_tools::{Access, PermissionClass, Preview, ToolId};
+    ///
+    /// let mut rules = Rules::builder();
+    /// let place = Place::new("/srv/project/.flyto/config.json", 2, 15, "");
+    /// rules.add_in("/srv/project", Layer::Project, Verdict::Deny, "Read(keys/**)", place)?;
+    ///
+    /// let id = ToolId::parse("files:read").expect("this is a name");
+    /// let preview = Preview::new().with_path("/srv/project/keys/a", Access::Read);
+    /// let request = Request::new(&id).preview(Some(&preview)).working_dir("/srv/project/src".as_ref());
+    /// assert_eq!(rules.build().decide(&request).verdict, Verdict::Deny);
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_in(
+        &mut self,
+        dir: impl AsRef<std::path::Path>,
+        layer: Layer,
+        effect: Verdict,
+        text: &str,
+        place: Place,
+    ) -> Result<(), RuleError> {
+        let mut form = Form::parse(text)?;
+        if let Some(dir) = dir.as_ref().to_str().filter(|it| it.starts_with('/'))
+            && let Form::Path { glob, .. } = &mut form
+        {
+            *glob = glob.take().map(|it| it.starting_at(dir));
+        }
+        self.index.add(Rule::new(text, effect, layer, place), form);
+        Ok(())
+    }
+
     /// Sets the directories in which tools of class `file` work without a rule.
     /// Relative ones are left out: this crate has no directory of its own.
     ///

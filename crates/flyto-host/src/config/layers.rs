@@ -280,7 +280,7 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
         config.secret_rules_file = secret_rules;
     }
     match origin {
-        Origin::Project(_) => config.permissions.extend_trusted(permissions),
+        Origin::Project(path) => config.permissions.extend_trusted(permissions, path),
         _ => config.permissions.extend(permissions),
     }
 }
@@ -370,7 +370,7 @@ pub(super) fn narrow(
         config.output_guard = Some(action);
         took.insert("output_guard");
     }
-    config.permissions.extend_narrowing(permissions);
+    config.permissions.extend_narrowing(permissions, path);
     took.extend(["permissions.ask", "permissions.deny"].iter().filter(|it| set.contains(*it)));
     for key in &took {
         config.origins.insert(key, origin.clone());

@@ -8,12 +8,12 @@
 //! later file must not take it away. A project that is not trusted adds rules that ask or deny, and none that allow.
 //! A rule that cannot be read is an error of its file. What rules mean is decided by `flyto-permission`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{At, Findings, MAX_ENTRIES, ObjectReader, Reported, Span, quoted};
 use flyto_permission::{Layer, Place, Rule, RuleError, Rules, Verdict};
 
-use crate::codes;
+use crate::{codes, links};
 
 /// Rules that allow, ask or deny calls, each with its source. The default has none, so every call of a model is asked
 /// where nothing is allowed by its class.
@@ -42,6 +42,8 @@ pub(crate) struct Written {
     effect: Verdict,
     text: String,
     place: Place,
+    /// Where relative paths of it start, if not in the current directory: the directory of the project.
+    dir: Option<PathBuf>,
 }
 
 /// Where the rules of a program stand that embeds the host.
@@ -89,7 +91,7 @@ impl Permissions {
         place: Place,
     ) -> Result<(), RuleError> {
         Rule::check(rule)?;
-        self.rules.push(Written { layer, effect, text: rule.to_owned(), place });
+        self.rules.push(Written { layer, effect, text: rule.to_owned(), place, dir: None });
         Ok(())
     }
 
@@ -108,8 +110,13 @@ impl Permissions {
     /// The rules, ready to decide, with the directories in which tools of class `file` work without a rule.
     pub(crate) fn rules<'a>(&self, roots: impl IntoIterator<Item = &'a Path>) -> Rules {
         let mut res = Rules::builder();
-        for Written { layer, effect, text, place } in &self.rules {
-            res.add(layer.clone(), *effect, text, place.clone()).expect("it was read before");
+        for Written { layer, effect, text, place, dir } in &self.rules {
+            let (layer, place) = (layer.clone(), place.clone());
+            let added = match dir {
+                Some(dir) => res.add_in(dir, layer, *effect, text, place),
+                None => res.add(layer, *effect, text, place),
+            };
+            added.expect("it was read before");
         }
         let res = if self.trusts_project { res.trust_project() } else { res };
         res.roots(roots).build()
@@ -121,19 +128,27 @@ impl Permissions {
     }
 
     /// Adds the rules of a project's file that the operator trusts.
-    pub(super) fn extend_trusted(&mut self, rules: Vec<Written>) {
+    pub(super) fn extend_trusted(&mut self, rules: Vec<Written>, file: &Path) {
         self.trusts_project = true;
-        self.narrow(rules, |_| true);
+        self.extend_project(rules, file, |_| true);
     }
 
     /// Adds what narrows of the rules of a project that is not trusted.
-    pub(super) fn extend_narrowing(&mut self, rules: Vec<Written>) {
-        self.narrow(rules, |it| it.effect != Verdict::Allow);
+    pub(super) fn extend_narrowing(&mut self, rules: Vec<Written>, file: &Path) {
+        self.extend_project(rules, file, |it| it.effect != Verdict::Allow);
     }
 
-    fn narrow(&mut self, rules: Vec<Written>, keeps: impl Fn(&Written) -> bool) {
+    fn extend_project(
+        &mut self,
+        rules: Vec<Written>,
+        file: &Path,
+        keeps: impl Fn(&Written) -> bool,
+    ) {
+        // The file is `.flyto/config.json` of the project.
+        let dir = file.parent().and_then(Path::parent).map(links::real);
         let kept = rules.into_iter().filter(keeps);
-        self.rules.extend(kept.map(|it| Written { layer: Layer::Project, ..it }));
+        let of_project = |it| Written { layer: Layer::Project, dir: dir.clone(), ..it };
+        self.rules.extend(kept.map(of_project));
     }
 }
 
@@ -175,6 +190,7 @@ pub(super) fn read(at: At<'_>, findings: &mut Findings) -> (Vec<Written>, Result
                     effect,
                     text: text.to_owned(),
                     place,
+                    dir: None,
                 }),
                 Err(err) => res = Err(reader.push(refused(at, text, &err))),
             }

@@ -294,6 +294,33 @@ async fn rules_for_paths_and_hosts_hold_for_the_input_of_a_program() {
     assert_eq!(verdict("n:get", r#"{"u": "http://169.254.169.254/latest"}"#), Verdict::Ask);
 }
 
+#[test]
+fn a_project_is_denied_below_its_directory_and_a_home_directory_within_it() {
+    let world = world(r#"{"allow": ["n:copy"]}"#);
+    world.write("plugins/n/plugin.json", NAMED);
+    let rules = r#"{"permissions": {"deny": ["Read(secret/**)"]}}"#;
+    world.write("project/.flyto/config.json", rules);
+    world.write("project/src/secret/k", "");
+    let verdict = |dir: &str, rules: Option<&str>, path: &str| {
+        let mut surroundings = world.surroundings();
+        surroundings.current_dir = world.path(dir).canonicalize().expect("it is there");
+        let (mut config, _) =
+            load_config(&surroundings, &Flags::default()).expect("it can be read");
+        config.plugins.clone_from(&world.config.plugins);
+        config.plugins.allowed_plugins.insert("n".to_owned());
+        rules.into_iter().for_each(|it| config.permissions.deny(it).expect("it is a rule"));
+        let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
+        let path = world.path(path).to_string_lossy().into_owned();
+        let input = Input::parse(format!("{{\"from\": {path:?}}}")).expect("JSON");
+        decided(&host.prepare("n:copy", input).expect("it is there")).verdict
+    };
+    assert_eq!(verdict("project", None, "project/secret/k"), Verdict::Deny);
+    assert_eq!(verdict("project/src", None, "project/secret/k"), Verdict::Deny);
+    assert_eq!(verdict("project/src", None, "project/src/secret/k"), Verdict::Allow);
+    // A home directory is no place of work, and the program starts in its plugin's.
+    assert_eq!(verdict(".", Some("Read(kept/**)"), "kept/k"), Verdict::Deny);
+}
+
 /// What holds where the user allows `a:b`, and a project has these rules.
 fn check_project(project: &str, is_trusted: bool, expect: Expect) {
     let world = World::new();

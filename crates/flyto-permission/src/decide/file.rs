@@ -9,10 +9,10 @@ use flyto_tools::Access;
 
 use super::{
     Judge, Source, cut,
-    protected::{Protected, protection},
+    protected::{Protected, linked_places, protection},
 };
 use crate::{
-    Cause, Reason, Standing, Subject, Verdict,
+    Cause, ClassTrust, Reason, Standing, Subject, Verdict,
     glob::Glob,
     index::{
         Hits, Narrows,
@@ -65,6 +65,7 @@ impl<'a> Judge<'a> {
         let kinds: &[bool] = match access {
             Access::Read => &[false],
             Access::Write => &[true],
+            _ if self.is_declared_read(path) => &[false],
             _ => &[false, true],
         };
         let subject = Subject::Path { path: cut(path), resolved: None, access };
@@ -222,7 +223,8 @@ impl<'a> Judge<'a> {
         is_certain: bool,
         wanted: impl Fn(&Glob, bool) -> bool,
     ) {
-        for writes in [false, true] {
+        let kinds: &[bool] = if self.is_declared_read(path) { &[false] } else { &[false, true] };
+        for writes in kinds.iter().copied() {
             let access = if writes { Access::Write } else { Access::Read };
             if let Some(rule) =
                 self.path_hits(location, writes, |it| wanted(it, writes)).narrowing()
@@ -239,8 +241,27 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Rules that narrow count for the path as it is written and as it leads; rules
-    /// that allow only as it leads.
+    /// Whether the preview has a path as one that is read, and its author is trusted.
+    ///
+    /// The same text in the input and in the command line is that path, and no guess.
+    fn is_declared_read(&self, path: &str) -> bool {
+        let paths = self.request.preview.map_or(&[][..], |it| &it.paths);
+        let mut same = paths.iter().filter(|it| it.path == path).peekable();
+        self.request.class_trust == ClassTrust::Named
+            && same.peek().is_some()
+            && same.all(|it| it.access == Access::Read)
+    }
+
+    /// The names that rules and protected places have for where a path leads, beside
+    /// its own.
+    pub(super) fn other_names(&self, resolved: &str) -> Vec<String> {
+        let look = || self.index.links(self.anchors(), linked_places());
+        let links = self.links.get_or_init(look);
+        links.iter().flat_map(|it| it.names(resolved)).collect()
+    }
+
+    /// Rules that narrow count for the path as it is written, as it leads and under
+    /// each name that a link gives to that place; rules that allow only as it leads.
     fn path_hits(
         &self,
         location: &Location,
@@ -255,24 +276,32 @@ impl<'a> Judge<'a> {
             let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
             index.find_path(&location.written, writes, anchors, narrows, &mut res);
         }
+        for name in self.other_names(&location.resolved) {
+            let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
+            index.find_path(&name, writes, anchors, narrows, &mut res);
+        }
         // Links above a home directory or a root lead there from both names.
         let (home, working_dir) = (self.starts.real_home(), self.starts.real_working_dir());
-        if home.is_some() || working_dir.is_some() {
-            let anchors = Anchors { home, working_dir, roots: &[] };
+        let program_dir = self.starts.real_program_dir();
+        if home.is_some() || working_dir.is_some() || program_dir.is_some() {
+            let anchors = Anchors { home, working_dir, program_dir, roots: &[] };
             index.find_path(&location.resolved, writes, anchors, |it, _| wanted(it), &mut res);
         }
         res
     }
 
-    /// Of the path as it is written, as it leads, and with a home directory that is
-    /// itself behind a link: the strongest.
+    /// Of the path as it is written, as it leads, under the other names of that place,
+    /// and with a home directory that is itself behind a link: the strongest.
     fn protected(&self, location: &Location, access: Access) -> Option<Protected> {
         let home = self.request.home_text();
         let written = protection(&location.written, access, home);
         let resolved = protection(&location.resolved, access, home);
         let real_home = self.starts.real_home();
         let real = real_home.and_then(|it| protection(&location.resolved, access, Some(it)));
-        [written, resolved, real].into_iter().flatten().max_by_key(|it| it.verdict)
+        let names = self.other_names(&location.resolved);
+        let of_names = names.iter().filter_map(|it| protection(it, access, home));
+        let found = [written, resolved, real].into_iter().flatten();
+        found.chain(of_names).max_by_key(|it| it.verdict)
     }
 
     /// A rule that allows the path and names the protected place in words.
@@ -284,8 +313,11 @@ impl<'a> Judge<'a> {
     ) -> Option<&'a crate::Rule> {
         let mut hits = Hits::default();
         let names = |glob: &Glob, _: bool| glob.names(protected.parts);
-        let (path, anchors) = (&location.resolved, self.anchors());
-        self.index.find_path(path, writes, anchors, names, &mut hits);
+        let anchors = self.anchors();
+        let other_names = self.other_names(&location.resolved);
+        for path in [&location.resolved].into_iter().chain(&other_names) {
+            self.index.find_path(path, writes, anchors, names, &mut hits);
+        }
         hits.allow
     }
 

@@ -7,7 +7,8 @@
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
 //! `command` for command lines, `argument` for commands in their arguments, `word`
 //! for their words as paths and addresses, `reach` for wildcards, `file` for paths,
-//! `fetch` for addresses; `protected` has the places that need a rule of their own.
+//! `fetch` for addresses; `named` finds the rules for the tool itself, `protected`
+//! has the places that need a rule of their own.
 //! A part of which nothing can be told is asked, and so is a call without any
 //! reason.
 //!
@@ -28,6 +29,7 @@ mod argument;
 mod command;
 mod fetch;
 mod file;
+mod named;
 mod protected;
 #[cfg(feature = "bash")]
 mod reach;
@@ -38,13 +40,16 @@ mod tests;
 #[cfg(feature = "bash")]
 mod word;
 
-use flyto_tools::{PermissionClass, ToolId};
+use std::{cell::OnceCell, sync::Arc};
+
+use flyto_tools::PermissionClass;
 use serde_json::Value;
 
 use self::file::Purpose;
 use crate::{
-    Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
+    Cause, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
     index::{Hits, Index, Narrows, paths::Anchors},
+    links::Links,
     location::Starts,
     lookup::Lookup,
     steps::{MAX_STEPS, Steps},
@@ -91,6 +96,9 @@ pub(crate) struct Judge<'a> {
     pub(crate) of_tool: Hits<'a>,
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
+    /// What rules and protected places name through links; looked up when it is
+    /// first needed.
+    links: OnceCell<Vec<Arc<Links>>>,
     /// Words that were looked up as paths before, those that may name another path
     /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]
@@ -146,7 +154,7 @@ fn decide_within<'a>(
     steps: &'a Steps,
 ) -> Decision {
     let index = Lookup::new(index, narrower, steps);
-    let of_tool = of_tool(index, request);
+    let of_tool = named::of_tool(index, request);
     let mut judge = Judge {
         index,
         request,
@@ -155,7 +163,8 @@ fn decide_within<'a>(
         unread: Vec::new(),
         dangers: Vec::new(),
         of_tool,
-        starts: Starts::new(request.working_dir_text(), request.home_text()),
+        starts: Starts::new(request),
+        links: OnceCell::new(),
         #[cfg(feature = "bash")]
         seen: Default::default(),
         #[cfg(feature = "bash")]
@@ -198,43 +207,6 @@ fn decide_within<'a>(
         judge.unclear(part, Narrows::ANYTHING, Source::Guess);
     }
     judge.finish()
-}
-
-/// Rules that name the tool or its class.
-///
-/// Names that the plugin chose, and a class that it declares without being trusted,
-/// count only for rules that ask or deny.
-fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> {
-    let mut res = index.by_name(request.id.as_str());
-    let name = request.id.tool();
-    let other_name = match (request.id.owner(), name.split_once("__")) {
-        // `mcp__a__b` names the tool `b` of a server `a`, and as a wire name also `a__b` of a plugin `mcp`.
-        (Some("mcp"), Some(other)) => Some(other),
-        // What a plugin must not do, its servers must not either.
-        (Some(owner), _) => owner.split_once('.').map(|(plugin, _)| (plugin, name)),
-        (None, _) => None,
-    };
-    if let Some((owner, name)) = other_name
-        && let Ok(id) = ToolId::with_owner(owner, name)
-    {
-        res.merge(index.by_name(id.as_str()).without_allow());
-    }
-    for alias in request.aliases {
-        let hits = index.by_name(alias);
-        res.merge(match request.class_trust {
-            ClassTrust::Named => hits,
-            ClassTrust::Unnamed => hits.without_allow(),
-        });
-    }
-    // `class:a` names a class, and reads as the tool `a` of a plugin `class`: it narrows both.
-    if request.id.owner() == Some("class") {
-        res.merge(index.by_class(request.id.tool()).without_allow());
-    }
-    res.merge(index.by_class(request.effective_class().as_str()));
-    if request.effective_class() != request.class {
-        res.merge(index.by_class(request.class.as_str()).without_allow());
-    }
-    res
 }
 
 impl<'a> Judge<'a> {
@@ -286,6 +258,7 @@ impl<'a> Judge<'a> {
         Anchors {
             home: self.request.home_text(),
             working_dir: self.request.working_dir_text(),
+            program_dir: self.request.program_dir_text(),
             roots: self.index.roots(),
         }
     }

@@ -85,6 +85,12 @@ const START_FILES: &[(&str, &[&str])] = &[
 /// Directories of a project whose files decide what programs run.
 const PROJECT: &[(&str, &[&str])] = &[(".git", &[".git"]), (".flyto", &[".flyto"])];
 
+/// Those that a user may keep elsewhere and have a link to: a name without a slash at its start lies in the home
+/// directory.
+pub(crate) fn linked_places() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().chain(START_FILES).map(|(place, _)| *place)
+}
+
 /// The strongest protection of an absolute path.
 ///
 /// Keys go before kernel interfaces, and those before places that only writing is

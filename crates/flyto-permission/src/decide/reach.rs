@@ -119,7 +119,13 @@ impl Judge<'_> {
             return;
         }
         let homes = [self.request.home_text(), self.starts.real_home()];
-        let dirs = [self.request.working_dir_text(), self.starts.real_working_dir()];
+        let (request, starts) = (self.request, &self.starts);
+        let dirs = [
+            request.working_dir_text(),
+            request.program_dir_text(),
+            starts.real_working_dir(),
+            starts.real_program_dir(),
+        ];
         let roots = index.roots().iter().map(String::as_str);
         let relative: Vec<&str> = dirs.into_iter().flatten().chain(roots).collect();
         let may_apply = |it: &crate::glob::Glob| {

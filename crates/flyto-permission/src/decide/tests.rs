@@ -4,6 +4,7 @@ use flyto_tools::{PermissionClass, Preview, ToolId};
 use serde_json::json;
 
 use super::*;
+use crate::ClassTrust;
 use crate::{Layer, Place, Rule, rule::Form, steps::tests::N_MADE};
 
 /// A call that runs `sh -c LINE` in a directory of its own.

@@ -70,7 +70,7 @@ impl<'a> Judge<'a> {
         'a: 'b,
     {
         let request: &'a crate::Request<'a> = self.request;
-        let known = Known::new(analysis, request.home_text(), request.working_dir_text());
+        let known = Known::new(analysis, request.home_text(), request.program_dir_text());
         if std::mem::replace(&mut self.runs_once, analysis.runs_once()) != self.runs_once {
             // What was found of a path holds for lines of one kind.
             self.seen = Default::default();
@@ -417,8 +417,11 @@ impl<'a> Judge<'a> {
             self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
         }
         let located = located.ok().or_else(|| self.starts.by_text(path));
-        let leads_to_keys =
-            by_text || located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
+        let is_of_keys = |it: &Location| {
+            let names = self.other_names(&it.resolved);
+            may_touch_keys(&it.resolved) || names.iter().any(|it| may_touch_keys(it))
+        };
+        let leads_to_keys = by_text || located.as_ref().is_some_and(is_of_keys);
         self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
         if let (true, Some(location)) = (narrows, located) {
             match self.is_absent_word(written, &location) {

@@ -9,11 +9,15 @@
 //! either. Whether a pattern fits is decided by
 //! [`Glob::matches`](crate::glob::Glob::matches) alone.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use super::{Hits, Index};
 use crate::{
     glob::{Anchor, Glob},
+    links::{Cache, Links},
     steps::Steps,
 };
 
@@ -29,6 +33,7 @@ pub(crate) struct PathIndex {
     others: Vec<usize>,
     /// How many patterns ask or deny.
     n_narrowing: usize,
+    links: Cache,
 }
 
 /// A pattern with the place of its rule in [`Index`]. `writes` is true for `Edit`
@@ -49,6 +54,9 @@ struct PathRule {
 pub(crate) struct Anchors<'a> {
     pub(crate) home: Option<&'a str>,
     pub(crate) working_dir: Option<&'a str>,
+    /// Where the program of a call starts. Its author chose it, so only rules that
+    /// ask or deny start there.
+    pub(crate) program_dir: Option<&'a str>,
     pub(crate) roots: &'a [String],
 }
 
@@ -76,6 +84,38 @@ impl PathIndex {
     /// Where none does, words of commands need not be looked up as paths.
     pub(crate) fn narrows(&self) -> bool {
         self.n_narrowing > 0
+    }
+
+    /// The other names of what rules that ask or deny name before their first
+    /// wildcard, and of `places`.
+    pub(crate) fn links<'p>(
+        &self,
+        anchors: Anchors<'_>,
+        places: impl Iterator<Item = &'p str>,
+    ) -> Arc<Links> {
+        let Anchors { home, working_dir, roots, .. } = anchors;
+        let behind = |dir: &str, base: &str| format!("{}/{base}", dir.trim_end_matches('/'));
+        self.links.get(&[home, working_dir], || {
+            let relative: Vec<_> = roots.iter().map(String::as_str).chain(working_dir).collect();
+            let mut res = BTreeSet::new();
+            for it in self.patterns.iter().filter(|it| it.narrows) {
+                let starts: &[&str] = match it.glob.anchor {
+                    Anchor::Root => &[""],
+                    Anchor::Home => home.as_slice(),
+                    Anchor::Relative => &relative,
+                    Anchor::Anywhere => &[],
+                };
+                let base = it.glob.base();
+                if !base.is_empty() {
+                    res.extend(starts.iter().map(|dir| behind(dir, &base)));
+                }
+            }
+            res.extend(places.filter_map(|place| match place.starts_with('/') {
+                true => Some(place.to_owned()),
+                false => home.map(|it| behind(it, place)),
+            }));
+            res
+        })
     }
 
     /// How many patterns a path is compared with one by one.
@@ -130,9 +170,11 @@ impl PathIndex {
             !steps.are_spent()
         };
         let roots = anchors.roots.iter().map(String::as_str);
-        let relative = roots.chain(anchors.working_dir).map(|it| (Anchor::Relative, it));
-        let home = anchors.home.map(|it| (Anchor::Home, it));
-        for (anchor, dir) in [(Anchor::Root, "/")].into_iter().chain(home).chain(relative) {
+        let relative = roots.chain(anchors.working_dir).map(|it| (Anchor::Relative, it, false));
+        let of_program = anchors.program_dir.map(|it| (Anchor::Relative, it, true));
+        let home = anchors.home.map(|it| (Anchor::Home, it, false));
+        let starts = [(Anchor::Root, "/", false)].into_iter().chain(home).chain(relative);
+        for (anchor, dir, only_narrows) in starts.chain(of_program) {
             let Some(of_anchor) = self.by_base[usize::from(writes)].get(&anchor) else { continue };
             let Some(below) = below(path, dir) else { continue };
             let parts: Vec<&str> = below.split('/').filter(|it| !it.is_empty()).collect();
@@ -147,6 +189,7 @@ impl PathIndex {
                     return;
                 }
                 let found = of_anchor.get(base).into_iter().flatten();
+                let found = found.filter(|at| !only_narrows || self.patterns[**at].narrows);
                 if !found.copied().all(|at| consider(at, &parts)) {
                     return;
                 }

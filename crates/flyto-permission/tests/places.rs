@@ -1,0 +1,213 @@
+//! Where rules for files start, and under which names they know a place.
+#![cfg(unix)]
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use flyto_permission::{ClassTrust, Layer, Place, Request, Rules, RulesBuilder, Verdict};
+use flyto_tools::{Access, PermissionClass, Preview, ToolId};
+
+/// `project/src`, `project/secret/k`, `outside/build` and `dotfiles/ssh/id`, with links to some of them.
+fn home() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("there is a place for files");
+    let base = dir.path();
+    for name in ["project/src", "project/secret", "outside/build", "dotfiles/ssh"] {
+        fs::create_dir_all(base.join(name)).expect("the directory is ours");
+    }
+    for name in ["project/secret/k", "outside/o", "dotfiles/ssh/id", "dotfiles/bashrc"] {
+        fs::write(base.join(name), "x").expect("the directory is ours");
+    }
+    for (to, from) in [
+        ("../outside", "project/link"),
+        ("secret", "project/by_name"),
+        ("dotfiles/ssh", ".ssh"),
+        ("dotfiles/bashrc", ".bashrc"),
+    ] {
+        symlink(to, base.join(from)).expect("the directory is ours");
+    }
+    dir
+}
+
+fn rules(texts: &[(Verdict, &str)]) -> RulesBuilder {
+    let mut res = Rules::builder();
+    for (effect, text) in texts {
+        res.add(Layer::Operator, *effect, text, Place::default()).expect("these are rules");
+    }
+    res
+}
+
+/// A call of a tool whose class is believed, in `project`.
+#[track_caller]
+fn check(
+    rules: &Rules,
+    home: &Path,
+    preview: &Preview,
+    class: &PermissionClass,
+    expected: Verdict,
+) {
+    let id = ToolId::parse("files:use").expect("this is a name");
+    let project = home.join("project");
+    let request = Request::new(&id)
+        .class(class)
+        .class_trust(ClassTrust::Named)
+        .preview(Some(preview))
+        .home(home)
+        .working_dir(&project);
+    let decision = rules.decide(&request);
+    assert_eq!(decision.verdict, expected, "{preview:?}: {decision}");
+}
+
+fn path(path: impl AsRef<Path>, access: Access) -> Preview {
+    Preview::new().with_path(path.as_ref().to_str().expect("it is UTF-8"), access)
+}
+
+#[test]
+fn a_rule_of_a_project_starts_at_the_project() {
+    let home = home();
+    let project = home.path().join("project");
+    let mut rules = Rules::builder();
+    for (effect, text) in [
+        (Verdict::Deny, "Read(secret/**)"),
+        (Verdict::Allow, "Edit(src/**)"),
+        (Verdict::Deny, "Read(./x)"),
+    ] {
+        let place = Place::new("config.json", 1, 1, "");
+        rules.add_in(&project, Layer::Project, effect, text, place).expect("this is a rule");
+    }
+    let rules = rules.trust_project().build();
+    let decide = |path: &Path, access, dir: &Path| {
+        let id = ToolId::parse("files:use").expect("this is a name");
+        let preview = self::path(path, access);
+        let request = Request::new(&id)
+            .class(&PermissionClass::FILE)
+            .class_trust(ClassTrust::Named)
+            .preview(Some(&preview))
+            .working_dir(dir);
+        rules.decide(&request).verdict
+    };
+    let src = project.join("src");
+    for dir in [&*project, &*src, Path::new("/")] {
+        assert_eq!(decide(&project.join("secret/k"), Access::Read, dir), Verdict::Deny, "{dir:?}");
+        assert_eq!(decide(&project.join("x"), Access::Read, dir), Verdict::Deny, "{dir:?}");
+        assert_eq!(decide(&src.join("a"), Access::Write, dir), Verdict::Allow, "{dir:?}");
+    }
+    assert_eq!(decide(Path::new("../secret/k"), Access::Read, &src), Verdict::Deny);
+    assert_eq!(decide(&src.join("src/a"), Access::Write, &src), Verdict::Allow, "below src");
+    assert_eq!(decide(&src.join("secret/k"), Access::Read, &src), Verdict::Ask, "another place");
+}
+
+#[test]
+fn what_allows_does_not_start_where_a_program_starts() {
+    let home = home();
+    let (base, outside) = (home.path(), home.path().join("outside"));
+    let rules =
+        rules(&[(Verdict::Allow, "Edit(build/**)"), (Verdict::Deny, "Edit(kept/**)")]).build();
+    let check = |path: &Path, expected| {
+        let preview = self::path(path, Access::Write).with_working_dir(outside.to_string_lossy());
+        check(&rules, base, &preview, &PermissionClass::FILE, expected);
+    };
+    check(&base.join("project/build/x"), Verdict::Allow);
+    check(&outside.join("build/x"), Verdict::Ask);
+    check(Path::new("build/x"), Verdict::Ask);
+    check(&outside.join("kept/x"), Verdict::Deny);
+    check(&base.join("project/kept/x"), Verdict::Deny);
+}
+
+#[test]
+fn a_place_is_denied_under_every_name() {
+    let home = home();
+    let base = home.path();
+    let texts = [
+        (Verdict::Deny, "Read(link/**)".to_owned()),
+        (Verdict::Deny, "Read(by_name/**)".to_owned()),
+        (Verdict::Deny, format!("Edit({}/project/link/build)", base.display())),
+        (Verdict::Allow, "Read".to_owned()),
+        (Verdict::Allow, "Edit".to_owned()),
+    ];
+    let texts: Vec<_> = texts.iter().map(|(effect, text)| (*effect, &**text)).collect();
+    let rules = rules(&texts).build();
+    let check = |path: &str, access, expected| {
+        check(&rules, base, &self::path(path, access), &PermissionClass::FILE, expected);
+    };
+    check("link/o", Access::Read, Verdict::Deny);
+    check("../outside/o", Access::Read, Verdict::Deny);
+    check("~/outside/o", Access::Read, Verdict::Deny);
+    check("~/outside/build/new", Access::Write, Verdict::Deny);
+    check("~/outside/other", Access::Write, Verdict::Allow);
+    check("secret/k", Access::Read, Verdict::Deny);
+    check("~/dotfiles/x", Access::Read, Verdict::Allow);
+    // What the links of the home directory lead to is what they protect.
+    check("~/dotfiles/ssh/id", Access::Read, Verdict::Deny);
+    check("~/dotfiles/bashrc", Access::Read, Verdict::Allow);
+    check("~/dotfiles/bashrc", Access::Write, Verdict::Ask);
+}
+
+#[test]
+fn a_rule_opens_a_place_of_keys_by_its_own_name() {
+    let home = home();
+    let rules = rules(&[(Verdict::Allow, "Read(~/.ssh/id)")]).build();
+    for name in ["~/.ssh/id", "~/dotfiles/ssh/id"] {
+        let preview = path(name, Access::Read);
+        check(&rules, home.path(), &preview, &PermissionClass::FILE, Verdict::Allow);
+    }
+    let preview = path("~/.ssh/id", Access::Write);
+    check(&rules, home.path(), &preview, &PermissionClass::FILE, Verdict::Deny);
+}
+
+#[cfg(feature = "bash")]
+#[test]
+fn words_of_a_command_are_known_under_every_name() {
+    let home = home();
+    let deny = [(Verdict::Allow, "Bash"), (Verdict::Deny, "Read(link/**)")];
+    let rules = rules(&deny).build();
+    let check = |line: &str, expected| {
+        let preview = Preview::new().with_command_line(["sh", "-c", line]);
+        check(&rules, home.path(), &preview, &PermissionClass::BASH, expected);
+    };
+    check("cat ../outside/o", Verdict::Deny);
+    check("cat link/o", Verdict::Deny);
+    check("cat src/a", Verdict::Allow);
+    check("cat ~/dotfiles/ssh/id", Verdict::Ask);
+}
+
+#[test]
+fn a_path_that_is_declared_as_read_is_not_judged_as_written() {
+    let home = home();
+    let rules = rules(&[
+        (Verdict::Allow, "files:use"),
+        (Verdict::Deny, "Edit(secret/**)"),
+        (Verdict::Allow, "Read(/etc/hostname)"),
+    ])
+    .build();
+    let id = ToolId::parse("files:use").expect("this is a name");
+    let project = home.path().join("project");
+    let decide = |path: &str, access, trust| {
+        let input = serde_json::json!({ "path": path });
+        let preview = self::path(path, access).with_command_line(["cat", "--", path]);
+        let request = Request::new(&id)
+            .class(&PermissionClass::FILE)
+            .class_trust(trust)
+            .input(&input)
+            .preview(Some(&preview))
+            .working_dir(&project);
+        rules.decide(&request).verdict
+    };
+    assert_eq!(decide("secret/k", Access::Read, ClassTrust::Named), Verdict::Allow);
+    assert_eq!(decide("/etc/hostname", Access::Read, ClassTrust::Named), Verdict::Allow);
+    assert_eq!(decide("secret/k", Access::Write, ClassTrust::Named), Verdict::Deny);
+    // Only the plugin says that it reads.
+    assert_eq!(decide("secret/k", Access::Read, ClassTrust::Unnamed), Verdict::Deny);
+}
+
+#[test]
+fn the_name_that_a_model_calls_a_tool_by_names_it() {
+    let id = ToolId::parse("my.tool").expect("this is a name");
+    let decide = |texts: &[(Verdict, &str)], trust| {
+        let request = Request::new(&id).class_trust(trust).wire_name("mytool-bca2c3");
+        rules(texts).build().decide(&request).verdict
+    };
+    let deny = [(Verdict::Allow, "my.tool"), (Verdict::Deny, "mytool-bca2c3")];
+    assert_eq!(decide(&deny, ClassTrust::Unnamed), Verdict::Deny);
+    let allow = [(Verdict::Allow, "mytool-bca2c3")];
+    assert_eq!(decide(&allow, ClassTrust::Named), Verdict::Allow);
+    assert_eq!(decide(&allow, ClassTrust::Unnamed), Verdict::Ask);
+}
