@@ -49,6 +49,29 @@ fn check_text(text: &str, options: LoadOptions, expect: &Expect) {
 }
 
 #[test]
+fn a_server_whose_confinement_is_not_read_is_left_out() {
+    check(
+        r#"{"a": {"command": "./run.sh", "sandbox": "strict"},
+            "b": {"command": "./run.sh", "network": "off", "limits": {}}, "c": {"command": "./run.sh"}}"#,
+        expect![[r#"
+            2:31: error[F0166]: "sandbox" of a server is not read
+                at /mcpServers/a/sandbox
+                because a rule that is not read would not hold
+                help: servers are confined by the operator: `{"sandbox": {"mcp_server": "strict"}}` in the configuration
+            3:42: error[F0166]: "network" of a server is not read
+                at /mcpServers/b/network
+                because a rule that is not read would not hold
+                help: servers are confined by the operator: `{"sandbox": {"mcp_server": "strict"}}` in the configuration
+            3:60: error[F0166]: "limits" of a server is not read
+                at /mcpServers/b/limits
+                because a rule that is not read would not hold
+                help: servers are confined by the operator: `{"sandbox": {"mcp_server": "strict"}}` in the configuration
+            c: program, 0 args, reads [], ready
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_in_order_has_no_finding() {
     check(
         r#"{"a": {"command": "${PLUGIN_ROOT}/server", "args": ["--token", "${TOKEN}", "$$x"],

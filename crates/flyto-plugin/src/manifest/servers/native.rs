@@ -132,8 +132,9 @@ fn server(
     let transport = transport(&mut reader, place);
     let elsewhere = rule_keys::Standing::Elsewhere(RULES_ELSEWHERE);
     let unread_rules = rule_keys::refuse(&mut reader, elsewhere);
+    let unread_bounds = refuse_bounds(at, &mut reader);
     reader.finish();
-    unread_rules?;
+    unread_rules.and(unread_bounds)?;
     let mut res = ServerDef {
         name: name.to_owned(),
         file: at.source().name().to_owned(),
@@ -147,6 +148,28 @@ fn server(
     length::check_server(at, &res.transport, place, findings);
     report_unset(&mut res, at, place.options.env.as_deref(), place.options.depth, findings);
     Ok(Some(res))
+}
+
+/// What a tool may declare to be confined by, and a server may not.
+const BOUNDS: [&str; 3] = ["sandbox", "network", "limits"];
+
+/// Refuses the keys of [`BOUNDS`]: a server would run without them, where its author reads that it is confined.
+///
+/// # Errors
+///
+/// [`Reported`] where there is one.
+fn refuse_bounds<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) -> Result<(), Reported> {
+    let mut res = Ok(());
+    for key in BOUNDS {
+        if reader.is_present(key) {
+            let what = format!("{} of a server is not read", quoted(key));
+            let diag = about_key(at, key, codes::MISPLACED, what).with_reason(rule_keys::NOT_READ);
+            let help = "servers are confined by the operator: `{\"sandbox\": {\"mcp_server\": \"strict\"}}` in the configuration";
+            res = Err(reader.push(diag.with_help(help)));
+        }
+        reader.allow(key);
+    }
+    res
 }
 
 /// How long one call may take: at least 1 s, at most [`MAX_TIMEOUT`].
