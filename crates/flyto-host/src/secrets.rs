@@ -128,6 +128,10 @@ impl SecretGuard for HostGuard {
         });
         guard.scan(location, content)
     }
+
+    fn is_quick(&self) -> bool {
+        self.rules.is_none()
+    }
 }
 
 impl std::fmt::Debug for HostGuard {
@@ -137,6 +141,9 @@ impl std::fmt::Debug for HostGuard {
     }
 }
 
+/// What has more bytes, in all its texts together, is looked at on a thread of its own.
+const AT_ONCE_BYTES: usize = 128 * 1024;
+
 /// A guard, and what a host does with what it finds.
 #[derive(Debug, Clone)]
 pub(crate) struct Secrets(Arc<dyn SecretGuard>);
@@ -144,6 +151,11 @@ pub(crate) struct Secrets(Arc<dyn SecretGuard>);
 impl Secrets {
     pub(crate) fn new(guard: Arc<dyn SecretGuard>) -> Self {
         Self(guard)
+    }
+
+    /// Whether so many bytes may be looked at where others wait for it.
+    pub(crate) fn is_quick_with(&self, bytes: usize) -> bool {
+        bytes <= AT_ONCE_BYTES && self.0.is_quick()
     }
 
     /// The matches that count: what is sure, and what the text itself calls a secret.

@@ -358,4 +358,16 @@ pub enum ScanError {
         /// The rule's id.
         rule: String,
     },
+    /// The rules of users took longer than they may for one content.
+    #[error(
+        "failed to scan {location} for secrets: the rules of the user took more than {seconds} s, the last of them {rule:?}; make its pattern narrower, or give it a keyword"
+    )]
+    TooSlow {
+        /// What was scanned, as the caller named it.
+        location: String,
+        /// The id of the rule that was at work.
+        rule: String,
+        /// The longest time, in seconds.
+        seconds: u64,
+    },
 }

@@ -10,13 +10,20 @@
 //! content for each rule, since the regex crate does not backtrack; what a user pays is one pass
 //! for each rule of which a keyword is in the content.
 
-use std::sync::OnceLock;
+use std::{
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::{ScanError, Tier, literal::entropy};
+
+/// The longest time that the rules of users may take for one content: with many matches, a pattern takes time with
+/// the square of the content.
+const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// The most bytes of a file: gitleaks' own has 200 KB.
 ///
@@ -435,15 +442,24 @@ impl UserRules {
     /// # Errors
     ///
     /// [`ScanError::RuleTooLarge`] where a pattern that is needed cannot be compiled within
-    /// [`PATTERN_BYTES`].
+    /// [`PATTERN_BYTES`], and [`ScanError::TooSlow`] behind [`MAX_TIME`].
     pub(crate) fn scan(&self, location: &str, text: &[u8]) -> Result<Vec<UserHit<'_>>, ScanError> {
+        self.scan_until(Instant::now() + MAX_TIME, location, text)
+    }
+
+    fn scan_until(
+        &self,
+        end: Instant,
+        location: &str,
+        text: &[u8],
+    ) -> Result<Vec<UserHit<'_>>, ScanError> {
         let mut is_due: Vec<bool> = self.rules.iter().map(|it| !it.has_keywords).collect();
         for hit in self.keywords.iter().flat_map(|it| it.find_overlapping_iter(text)) {
             is_due[self.owners[hit.pattern().as_usize()]] = true;
         }
         let mut res = Vec::new();
         for (rule, _) in self.rules.iter().zip(is_due).filter(|it| it.1) {
-            self.apply(rule, location, text, &mut res)?;
+            self.apply(rule, end, location, text, &mut res)?;
         }
         Ok(res)
     }
@@ -452,6 +468,7 @@ impl UserRules {
     fn apply<'a>(
         &'a self,
         rule: &'a Rule,
+        end: Instant,
         location: &str,
         text: &[u8],
         res: &mut Vec<UserHit<'a>>,
@@ -463,7 +480,14 @@ impl UserRules {
         {
             return Ok(());
         }
-        for groups in rule.regex.get().ok_or_else(too_large)?.captures_iter(text) {
+        let mut matches = rule.regex.get().ok_or_else(too_large)?.captures_iter(text);
+        loop {
+            // Also before the first one: the rules before this one took time.
+            if Instant::now() >= end {
+                let (location, rule) = (location.to_owned(), rule.id.clone());
+                return Err(ScanError::TooSlow { location, rule, seconds: MAX_TIME.as_secs() });
+            }
+            let Some(groups) = matches.next() else { return Ok(()) };
             let Some(whole) = groups.get(0) else { continue };
             let secret = match rule.secret_group {
                 0 => groups.iter().skip(1).flatten().find(|it| !it.is_empty()).unwrap_or(whole),
@@ -483,6 +507,20 @@ impl UserRules {
             let Rule { id, label, tier, .. } = rule;
             res.push(UserHit { rule: id, label, tier: *tier, secret: hit.secret });
         }
-        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_takes_too_long_fails_the_scan() {
+        let mut rules = UserRules::default();
+        rules.add("[[rules]]\nid = \"slow\"\nregex = 'a'").expect("they are rules");
+        let found = rules.scan("x", b"banana").expect("it is short");
+        assert_eq!(found.len(), 3);
+        let err = rules.scan_until(Instant::now(), "x", b"banana").err().expect("no time is left");
+        assert!(matches!(err, ScanError::TooSlow { rule, seconds: 5, .. } if rule == "slow"));
     }
 }

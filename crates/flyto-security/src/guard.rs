@@ -59,6 +59,13 @@ pub trait SecretGuard: fmt::Debug + Send + Sync {
     ///
     /// The content could not be scanned as a whole. A caller treats that as a secret: see [`ScanError`].
     fn scan(&self, location: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError>;
+
+    /// Whether a scan of some 100 KiB takes no more than milliseconds, so that it may be made where others wait for it.
+    ///
+    /// One with patterns of users says `false`: they may take seconds.
+    fn is_quick(&self) -> bool {
+        true
+    }
 }
 
 /// The guard of this crate: its own rules, and what its builder was given.
@@ -130,6 +137,10 @@ impl SecretGuard for DefaultGuard {
         let mut found = Scan::new(self, location).run(content)?;
         found.retain(|it| !self.allowed.contains(&it.fingerprint));
         Ok(found)
+    }
+
+    fn is_quick(&self) -> bool {
+        self.user_rules.len() == 0
     }
 }
 

@@ -25,9 +25,6 @@ pub struct Guard {
     action: Option<OutputGuard>,
 }
 
-/// What has more bytes, in all its texts together, is looked at on a thread of its own.
-const AT_ONCE_BYTES: usize = 128 * 1024;
-
 impl Guard {
     /// A stage that does this with what `guard` finds; without an action, a secret is replaced for an
     /// [agent](Caller::Agent) and not looked for where the [operator](Caller::Operator) calls. The example of
@@ -64,7 +61,7 @@ impl Stage for Guard {
             return next.run(call).await;
         }
         let Some(outcome) = &call.outcome else { return next.run(call).await };
-        let looked = if scanned_bytes(outcome) <= AT_ONCE_BYTES {
+        let looked = if self.secrets.is_quick_with(scanned_bytes(outcome)) {
             self.look(call, action)
         } else {
             // Boxed, since few calls come here and the future of each would have room for it.
@@ -98,13 +95,20 @@ impl Guard {
         give(call, what, looked, action)
     }
 
-    /// The same on a thread of its own.
+    /// The same on a thread of its own, which is not waited for where the call is cancelled.
     async fn look_elsewhere(&self, call: &mut Call, action: OutputGuard) -> Result<(), String> {
         let Some(outcome) = call.outcome.take() else { return Ok(()) };
         let what = name_of(&outcome);
         let (secrets, redacts) = (self.secrets.clone(), action == OutputGuard::Redact);
         let looking = tokio::task::spawn_blocking(move || secrets.look(outcome, redacts));
-        match looking.await {
+        let cancelled = call.ctx().cancellation().clone();
+        let looked = tokio::select! {
+            looked = looking => looked,
+            () = cancelled.cancelled() => {
+                return Err(format!("{what} is withheld: the call was cancelled while it was looked at for secrets"));
+            }
+        };
+        match looked {
             Ok(looked) => give(call, what, looked, action),
             Err(err) => Err(format!("{what} could not be looked at: {err}")),
         }
