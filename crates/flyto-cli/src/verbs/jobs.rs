@@ -174,6 +174,7 @@ fn output(args: &JobsOutput, job: &Job, store: &JobStore, session: &Session) -> 
     let screen = session.screen;
     if args.follow {
         Follow::new(job, store, &screen)?.run()?;
+        note_lost(&store.find(job.id.as_str()).map_err(|err| failed(err, store))?, &screen);
         return Ok(Exit::Ok);
     }
     let open = |stream| store.output(&job.id, stream).map_err(|err| failed(err, store));
@@ -195,11 +196,19 @@ fn output(args: &JobsOutput, job: &Job, store: &JobStore, session: &Session) -> 
         screen.output_beside(&read(&mut stderr)?);
     }
     note_dropped(job, &screen);
+    note_lost(job, &screen);
     Ok(Exit::Ok)
 }
 
 fn unreadable(err: &std::io::Error) -> JobError {
     JobError::Io { what: "read the output of a job".to_owned(), source: err.kind().into() }
+}
+
+/// Says that the output ends where the worker did.
+fn note_lost(job: &Job, screen: &Screen) {
+    if job.state == JobState::Lost {
+        screen.note(format_args!("the job {} was {LOST}", job.id));
+    }
 }
 
 /// Says what is missing from the output.

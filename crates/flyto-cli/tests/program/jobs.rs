@@ -251,7 +251,11 @@ fn the_tool_of_a_killed_worker_ends_and_the_job_is_lost() {
         ran.shown()
     );
     let ran = Ran::new(follow.wait_with_output().unwrap(), &place);
-    assert_eq!((ran.code, &*ran.stdout()), (Some(0), "waits\n"));
+    let told = format!("the job {id} was lost: the worker ended without a result");
+    for ran in [ran, jobs(&place, &["output", &id]).run()] {
+        assert_eq!((ran.code, &*ran.stdout()), (Some(0), "waits\n"));
+        assert!(ran.stderr().contains(&told), "{}", ran.shown());
+    }
     let ran = jobs(&place, &["cancel", &id]).run();
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stderr().contains("had ended before: lost"), "{}", ran.stderr());
