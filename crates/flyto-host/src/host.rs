@@ -80,7 +80,7 @@ pub struct Host {
     /// Held by the call that changes what is loaded.
     sources: Mutex<Sources>,
     /// What calls need; they may outlive a reload.
-    shared: Arc<HostState>,
+    pub(crate) shared: Arc<HostState>,
     /// On whose behalf calls are made.
     caller: Caller,
 }

@@ -82,6 +82,7 @@ mod tool_source; // sources that the embedding program adds
 mod trace; //       spans of calls
 #[cfg(unix)]
 pub mod undo; //    calls that can be taken back
+mod unmatched; //   rules of permission that name no tool
 mod unreadable; //  a call whose input could not be read
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited

@@ -3,6 +3,7 @@
 //! The types of `flyto-permission` are here too, so that a host developer names one crate.
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{Mutex, PoisonError, RwLock},
 };
@@ -112,6 +113,12 @@ impl Gate {
                 }
             }
         }
+    }
+
+    /// See [`Host::unmatched_rules`].
+    pub(crate) fn unmatched(&self, names: &BTreeSet<&str>, classes: &BTreeSet<&str>) -> Vec<Rule> {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).clone();
+        rules.unmatched(names, classes).cloned().collect()
     }
 
     /// Holds these rules from now on, as the operator's, until the host ends. A text that is no rule is left out.

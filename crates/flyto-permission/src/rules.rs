@@ -1,6 +1,6 @@
 //! Rules as a host holds them: gathered one by one, then ready to decide.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     Decision, Layer, Place, Request, Rule, RuleError, Verdict, decide, index::Index, location,
@@ -115,6 +115,46 @@ impl Rules {
     #[must_use]
     pub fn narrowed_by(&self, narrower: &Self) -> Self {
         Self { index: Arc::clone(&self.index), narrower: Some(Arc::clone(&narrower.index)) }
+    }
+
+    /// Rules that ask or deny by the name or class of a tool, and name none of these: probably a slip of the pen,
+    /// and what they were to deny is not denied.
+    ///
+    /// `names` holds ids, aliases and wire names, and `PLUGIN:` for a plugin without tools. Rules for servers of the
+    /// Model Context Protocol are left out: what tools they have is known when they are connected.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Rules, Verdict};
+    ///
+    /// let mut rules = Rules::builder();
+    /// for text in ["db:*", "db:dorp", "class:generc", "Bash(rm:*)"] {
+    ///     rules.add(Layer::Operator, Verdict::Deny, text, Place::default())?;
+    /// }
+    /// let rules = rules.build();
+    /// let (names, classes) = (["db:drop"].into(), ["generic"].into());
+    /// let unmatched: Vec<_> = rules.unmatched(&names, &classes).map(|it| it.text()).collect();
+    /// assert_eq!(unmatched, ["db:dorp", "class:generc"]);
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    pub fn unmatched<'a>(
+        &'a self,
+        names: &'a BTreeSet<&str>,
+        classes: &'a BTreeSet<&str>,
+    ) -> impl Iterator<Item = &'a Rule> {
+        self.iter().filter(move |rule| {
+            rule.effect() > Verdict::Allow
+                && !rule.text().starts_with("mcp__")
+                && match Form::parse(rule.text()) {
+                    Ok(Form::Tool(name)) => !names.contains(&*name),
+                    Ok(Form::Owner { owner, prefix }) => {
+                        let start = format!("{owner}:{prefix}");
+                        let next = names.range(&*start..).next();
+                        !next.is_some_and(|it| it.starts_with(&start))
+                    }
+                    Ok(Form::Class(name)) => !classes.contains(&*name),
+                    _ => false,
+                }
+        })
     }
 
     /// Every rule, in the order they were added.

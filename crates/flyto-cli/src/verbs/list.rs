@@ -5,6 +5,7 @@ mod watch; // what changes from then on
 use std::ops::Not;
 
 use flyto_diagnostics::Diagnostic;
+use flyto_host::permission::Rule;
 use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
@@ -110,7 +111,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     of_store.extend(of_history(args, &loaded));
     let not_offered: Vec<_> = not_offered(&entries).iter().map(NotOffered::remark).collect();
     if args.problems && !args.watch {
-        let said = [short(&entries, &tools, &loaded), not_offered, of_store].concat();
+        let said =
+            [short(&entries, &tools, &loaded), of_rules(&loaded), not_offered, of_store].concat();
         return show_problems(&said, &loaded, session);
     }
     if !entries.is_empty() {
@@ -195,6 +197,7 @@ fn short(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
 /// What is to be said about plugins that are held back, and about servers.
 fn remarks(loaded: &Loaded) -> Vec<String> {
     let mut res = Vec::new();
+    res.extend(of_rules(loaded));
     res.extend(loaded.servers.reports().iter().flat_map(super::servers::remarks));
     for found in &loaded.report.catalogue.found {
         let is_held_back = found.plugin.is_none() && found.findings.is_empty();
@@ -203,6 +206,16 @@ fn remarks(loaded: &Loaded) -> Vec<String> {
         }
     }
     res
+}
+
+/// Rules that ask or deny and name no tool.
+fn of_rules(loaded: &Loaded) -> Vec<String> {
+    let rules = loaded.host.unmatched_rules();
+    let remark = |rule: &Rule| {
+        let rule = one_line(&rule.to_string());
+        format!("no tool of this list has the name or class of this rule: {rule}")
+    };
+    rules.iter().map(remark).collect()
 }
 
 /// Versions of evolved tools that cannot be used, of which [`of_store`] does not tell. All versions are read, so it is done

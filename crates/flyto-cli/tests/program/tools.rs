@@ -315,3 +315,19 @@ fn findings_that_are_only_counted_are_told() {
         assert!(ran.stdout().contains("note[F0027]: there are more findings: "), "{words:?}");
     }
 }
+
+#[test]
+fn a_rule_that_denies_no_tool_is_told() {
+    let place = Place::with_tools(&[("t", "true", "")]);
+    let rules = r#"{"allow": ["x:y"], "ask": ["p:*", "q:*"], "deny": ["p:t", "p__tt", "class:bsh", "mcp__s__*", "Bash(rm:*)"]}"#;
+    place.write("home/.config/flyto/config.json", &format!("{{\"permissions\": {rules}}}"));
+    for words in
+        [&["--plugins", "plugins", "list"][..], &["--plugins", "plugins", "list", "--problems"]]
+    {
+        let told = place.flyto(words).run().stderr();
+        let told: Vec<_> = told.lines().filter(|it| it.contains("of this rule: ")).collect();
+        let rules: Vec<_> = told.iter().filter_map(|it| it.split("rule: ").nth(1)).collect();
+        let rules: Vec<_> = rules.iter().filter_map(|it| it.split(" (").next()).collect();
+        assert_eq!(rules, ["q:*", "p__tt", "class:bsh"], "{told:?}");
+    }
+}
