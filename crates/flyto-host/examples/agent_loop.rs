@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The whole of it, with its files in a directory.
 pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let place = Site::new(dir.join("loop"), Case::Made)?;
+    let place = Scenario::new(dir.join("loop"), Case::Made)?;
     let host = place.host()?;
     writeln!(out, "stages: {}", host.stages().collect::<Vec<_>>().join(" → "))?;
     for (turn, calls) in SCRIPT.iter().enumerate() {
@@ -93,7 +93,7 @@ pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn 
         Case::NoProgram,
         Case::SecretWithheld,
     ] {
-        let place = Site::new(dir.join(format!("{case:?}")), case)?;
+        let place = Scenario::new(dir.join(format!("{case:?}")), case)?;
         let host = place.host()?;
         let input = if case == Case::BadInput { r#"{"version": "7"}"# } else { DEPLOY };
         let ctx = CallContext::new().with_timeout(Duration::from_secs(60));
@@ -131,7 +131,7 @@ fn said(stage: &str, report: &CallReport) -> String {
 /// What the model is told, the exit code, and the records of the call as `flyto audit show` reads them.
 fn end(
     out: &mut impl Write,
-    place: &Site,
+    place: &Scenario,
     ctx: &CallContext,
     result: &StageResult,
 ) -> Result<(), Box<dyn Error>> {
@@ -183,12 +183,12 @@ enum Case {
 }
 
 /// A directory with a plugin whose tool `deploy` prints a secret, and with the files of a user.
-struct Site {
+struct Scenario {
     dir: PathBuf,
     case: Case,
 }
 
-impl Site {
+impl Scenario {
     fn new(dir: PathBuf, case: Case) -> Result<Self, Box<dyn Error>> {
         let manifest = json!({"name": "site", "tools": [{
             "name": "deploy",

@@ -1,6 +1,6 @@
 //! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout or over HTTP.
 
-mod told; // what the operator is told of calls
+mod reporter; // what the operator is told of calls
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -30,7 +30,7 @@ use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line, tame};
 
-use self::told::Told;
+use self::reporter::CallReporter;
 use super::list::NotOffered;
 
 /// Threads that make calls. Tools are processes of their own; what is left to do here is little.
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let with = |host: HostBuilder, _| {
         let host = host.checkpoint_handler(handler);
         // Behind the guard, so that no secret is told.
-        let told = Told::new(session.screen);
-        let host = host.stages(|it| it.insert_after(names::OUTPUT_GUARD, told));
+        let reporter = CallReporter::new(session.screen);
+        let host = host.stages(|it| it.insert_after(names::OUTPUT_GUARD, reporter));
         host.expect("the list has that stage, and none of this name")
     };
     let answers = Answers { approver, ..Answers::default() };

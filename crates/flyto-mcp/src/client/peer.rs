@@ -200,7 +200,7 @@ impl Peer {
         self.revision.get().copied()
     }
 
-    /// `_meta` of a request: in the era without handshakes the terms of the client, and where to send progress.
+    /// `_meta` of a request: in the era without handshakes the revision and the capabilities of the client, and where to send progress.
     fn meta(&self, method: &str, token: Option<u64>) -> Option<Map<String, Value>> {
         let mut res = Map::new();
         let is_modern = self.revision().is_some_and(Revision::is_modern);

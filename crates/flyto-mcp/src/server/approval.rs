@@ -32,7 +32,7 @@ use tokio::{
 use super::{
     Shared,
     fault::Fault,
-    params::{Params, Terms},
+    params::{Negotiated, Params},
     peer::{Outcome, Peer, Session},
     plan_text::{Plan, plan},
     question::FormError,
@@ -148,7 +148,7 @@ pub(crate) struct Asker {
     session: Arc<Session>,
     /// Gone where the call outlives the connection, as a job.
     peer: Weak<Peer>,
-    terms: Terms,
+    negotiated: Negotiated,
     round: Mutex<Round>,
     /// How many questions about the call itself were answered.
     n_answered: watch::Sender<usize>,
@@ -215,12 +215,12 @@ impl Retry {
     /// A state that is not taken: a fault of the request.
     pub(crate) fn read(
         peer: &Peer,
-        terms: &Terms,
+        negotiated: &Negotiated,
         params: &mut Params<'_>,
         tool: &str,
         arguments: &str,
     ) -> Result<Self, Fault> {
-        let sealed = params.request_state.take().filter(|_| terms.revision.is_modern());
+        let sealed = params.request_state.take().filter(|_| negotiated.revision.is_modern());
         let Some(sealed) = sealed else { return Ok(Self::Anew(Vec::new())) };
         let refused = |why: BadState| Fault::invalid_params(why.to_string());
         let state = peer.server.sealer.open(&sealed, tool, arguments).map_err(refused)?;
@@ -237,12 +237,16 @@ impl Retry {
 
 impl Asker {
     /// The client of a call, with what it answered before: see [`Retry::Anew`].
-    pub(crate) fn new(peer: &Arc<Peer>, terms: &Terms, answers: Vec<(String, Value)>) -> Arc<Self> {
+    pub(crate) fn new(
+        peer: &Arc<Peer>,
+        negotiated: &Negotiated,
+        answers: Vec<(String, Value)>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: Arc::clone(&peer.server),
             session: Arc::clone(&peer.session),
             peer: Arc::downgrade(peer),
-            terms: terms.clone(),
+            negotiated: negotiated.clone(),
             round: Mutex::new(Round { answers, ..Round::default() }),
             n_answered: watch::Sender::new(0),
             inner: Arc::default(),
@@ -293,7 +297,7 @@ impl Asker {
             return Ok(Answer::Held);
         }
         let refusal = |why: &str| format!("{why}; {}", how_to_allow(&self.server, question));
-        if !self.terms.can_ask() {
+        if !self.negotiated.can_ask() {
             return Err(refusal("this client cannot ask its user (no elicitation)").into());
         }
         let rules = if held.is_some() { question.rules.as_slice() } else { &[] };
@@ -310,7 +314,7 @@ impl Asker {
             "requestedSchema": choices(!rules.is_empty()),
         });
         let digest = self.server.sealer.digest_of_question(&params.to_string(), &values);
-        let is_modern = self.terms.revision.is_modern();
+        let is_modern = self.negotiated.revision.is_modern();
         if is_modern && !is_nested {
             let mut round = self.round();
             return match round.answers.iter().find(|(it, _)| *it == digest) {
@@ -341,7 +345,7 @@ impl Asker {
 
     /// Puts a question to the client while the call waits, and gives the answer.
     async fn wait_for(&self, digest: String, params: Value) -> Result<Value, NoAnswer> {
-        if self.terms.revision.is_modern() {
+        if self.negotiated.revision.is_modern() {
             let (sender, answer) = oneshot::channel();
             self.inner.add(InnerQuestion { digest, params, answer: sender });
             let answer = timeout(PATIENCE, answer).await.map_err(|_| NoAnswer::Late)?;
@@ -355,8 +359,8 @@ impl Asker {
     /// Whether a question within the call can reach the client and its user. None does from a call that a client started as a
     /// job.
     pub(crate) fn can_ask_within(&self) -> bool {
-        let is_there = self.terms.revision.is_modern() || self.peer.strong_count() > 0;
-        is_there && self.inner.is_open() && self.terms.can_ask()
+        let is_there = self.negotiated.revision.is_modern() || self.peer.strong_count() > 0;
+        is_there && self.inner.is_open() && self.negotiated.can_ask()
     }
 
     /// Asks by a form of the embedding program within the call, or within one that it makes. `params` are those of
@@ -461,7 +465,7 @@ impl Reasons {
     }
 }
 
-impl Terms {
+impl Negotiated {
     /// Whether the client asks its user by a form.
     fn can_ask(&self) -> bool {
         let modes = self.capabilities.elicitation.as_ref();

@@ -26,7 +26,7 @@ use super::{
     discovery::{self, InnerCall},
     fault::Fault,
     missing::Missing,
-    params::{Params, ProgressToken, Terms},
+    params::{Negotiated, Params, ProgressToken},
     peer::{InFlight, Outcome, Peer},
     progress::{self, Latest},
     result,
@@ -38,7 +38,7 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct ToolCall {
     /// What holds for the request.
-    terms: Terms,
+    negotiated: Negotiated,
     /// Present where the client wants to be told of progress.
     progress_token: Option<ProgressToken>,
     /// The call, or its tool and why the arguments are no input.
@@ -68,23 +68,23 @@ impl ToolCall {
     /// What is a fault of the request: no name, arguments that are no object.
     pub(crate) fn read(
         peer: &Arc<Peer>,
-        terms: &Terms,
+        negotiated: &Negotiated,
         params: &mut Params<'_>,
     ) -> Result<Read, Fault> {
         let name = params.name.take();
         let name = name.ok_or_else(|| Fault::invalid_params("params lack \"name\""))?;
         let arguments = object(params.arguments)?;
         let server = &peer.server;
-        let refuse = |text: &str| result::error(server, terms, text).map(Read::Done);
+        let refuse = |text: &str| result::error(server, negotiated, text).map(Read::Done);
         let bad = |err: serde_json::Error| format!("failed to read the arguments: {err}");
         let long = match &server.jobs {
-            Some(_) if terms.takes_tasks() => Background::After(server.options.task_after),
+            Some(_) if negotiated.takes_tasks() => Background::After(server.options.task_after),
             _ => Background::Never,
         };
         // What the model chose by an argument is told to the model.
         let inner = match name.as_str() {
             discovery::SEARCH if server.options.discovery => {
-                return discovery::search(server, terms, arguments).map(Read::Done);
+                return discovery::search(server, negotiated, arguments).map(Read::Done);
             }
             discovery::CALL if server.options.discovery => {
                 let inner = serde_json::from_str(arguments);
@@ -92,7 +92,7 @@ impl ToolCall {
             }
             _ => match server.host.find(&name) {
                 Ok(entry) => {
-                    return Self::of(peer, terms, params, entry, arguments, long);
+                    return Self::of(peer, negotiated, params, entry, arguments, long);
                 }
                 Err(_) if server.jobs.is_some() && name == tools::START => {
                     let inner = serde_json::from_str(arguments);
@@ -113,7 +113,7 @@ impl ToolCall {
         };
         match (server.host.find(&name), object(arguments)) {
             (Ok(entry), Ok(arguments)) => {
-                Self::of(peer, terms, params, entry, arguments, background)
+                Self::of(peer, negotiated, params, entry, arguments, background)
             }
             (Err(err), arguments) => {
                 let missing = Missing::new(&name, arguments.unwrap_or_default(), err);
@@ -130,7 +130,7 @@ impl ToolCall {
     /// A state that is not taken.
     fn of(
         peer: &Arc<Peer>,
-        terms: &Terms,
+        negotiated: &Negotiated,
         params: &mut Params<'_>,
         entry: Entry,
         arguments: &str,
@@ -145,18 +145,18 @@ impl ToolCall {
         let asker = match (&peer.server.approvals, &prepared) {
             (Some(_), Ok(prepared)) => {
                 let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
-                match Retry::read(peer, terms, params, tool, arguments)? {
-                    Retry::Anew(answers) => Some(Asker::new(peer, terms, answers)),
+                match Retry::read(peer, negotiated, params, tool, arguments)? {
+                    Retry::Anew(answers) => Some(Asker::new(peer, negotiated, answers)),
                     Retry::Waiting(answer) => {
-                        let terms = terms.clone();
-                        return Ok(Read::Answer(AnswerCall { terms, progress_token, answer }));
+                        let negotiated = negotiated.clone();
+                        return Ok(Read::Answer(AnswerCall { negotiated, progress_token, answer }));
                     }
                 }
             }
             _ => None,
         };
-        let terms = terms.clone();
-        let call = Self { terms, progress_token, prepared, asker, background };
+        let negotiated = negotiated.clone();
+        let call = Self { negotiated, progress_token, prepared, asker, background };
         Ok(Read::Call(Box::new(call)))
     }
 
@@ -165,7 +165,7 @@ impl ToolCall {
     /// What the rules ask about is asked while the request is open, before anything runs. A call that goes on as a job is
     /// answered with it, and its end is recorded, whatever becomes of the client.
     pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
-        let Self { terms, progress_token, prepared, asker, background } = self;
+        let Self { negotiated, progress_token, prepared, asker, background } = self;
         let server = &peer.server;
         let prepared = match prepared {
             Ok(prepared) => prepared,
@@ -174,7 +174,7 @@ impl ToolCall {
                 let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
                 let err = server.host.refuse_input(&entry, &ctx, &why).await;
                 let is_awaited = !in_flight.is_taken_back();
-                return is_awaited.then(|| result::not_called(server, &terms, &err));
+                return is_awaited.then(|| result::not_called(server, &negotiated, &err));
             }
         };
         let latest = Arc::new(Latest::default());
@@ -182,7 +182,7 @@ impl ToolCall {
         let ctx = CallContext::new().with_progress(move |progress: Progress| sink.set(progress));
         let job = match begin(server, &peer.session.jobs, background, &prepared, ctx).await {
             Ok(job) => job,
-            Err(why) => return Some(result::error(server, &terms, &why)),
+            Err(why) => return Some(result::error(server, &negotiated, &why)),
         };
         let cancellation = in_flight.cancellation.clone();
         let ctx = job.ctx.with_cancellation(cancellation.clone());
@@ -207,14 +207,14 @@ impl ToolCall {
             call,
             is_in_task,
         };
-        call.go_on(&peer, &in_flight, &terms, progress_token.as_ref()).await
+        call.go_on(&peer, &in_flight, &negotiated, progress_token.as_ref()).await
     }
 }
 
 /// The answer to a question about a call that waits, which is taken over with it.
 #[derive(Debug)]
 pub(crate) struct AnswerCall {
-    terms: Terms,
+    negotiated: Negotiated,
     progress_token: Option<ProgressToken>,
     answer: WaitingAnswer,
 }
@@ -222,7 +222,8 @@ pub(crate) struct AnswerCall {
 impl AnswerCall {
     /// Has the call go on. `None`: the client took the request back.
     pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
-        let Self { terms, progress_token, answer: WaitingAnswer { id, question, answer } } = self;
+        let Self { negotiated, progress_token, answer: WaitingAnswer { id, question, answer } } =
+            self;
         let Some((mut call, question)) = peer.session.waiting.take(&id, &question) else {
             return Some(Err(Fault::invalid_params(BadState::Over.to_string())));
         };
@@ -235,7 +236,7 @@ impl AnswerCall {
             },
         }
         let cancellation = call.cancellation.clone();
-        let going_on = call.go_on(&peer, &in_flight, &terms, progress_token.as_ref());
+        let going_on = call.go_on(&peer, &in_flight, &negotiated, progress_token.as_ref());
         tokio::pin!(going_on);
         tokio::select! {
             biased;
@@ -277,7 +278,7 @@ impl BegunCall {
         mut self,
         peer: &Arc<Peer>,
         in_flight: &InFlight,
-        terms: &Terms,
+        negotiated: &Negotiated,
         progress_token: Option<&ProgressToken>,
     ) -> Option<Outcome> {
         let server = &peer.server;
@@ -294,10 +295,10 @@ impl BegunCall {
             match ended {
                 Ended::Result(result) => {
                     return (!in_flight.is_taken_back())
-                        .then(|| self.outcome(peer, terms, *result));
+                        .then(|| self.outcome(peer, negotiated, *result));
                 }
                 Ended::Job(reserved) => {
-                    return self.into_job(peer, in_flight, terms, reserved).await;
+                    return self.into_job(peer, in_flight, negotiated, reserved).await;
                 }
                 // It is cancelled, and so are the calls within it.
                 Ended::Question(_) if in_flight.is_taken_back() => {}
@@ -349,18 +350,18 @@ impl BegunCall {
     }
 
     /// The answer to the request of a call that ended.
-    fn outcome(&self, peer: &Peer, terms: &Terms, result: CallResult) -> Outcome {
+    fn outcome(&self, peer: &Peer, negotiated: &Negotiated, result: CallResult) -> Outcome {
         let (server, prepared) = (&peer.server, &self.prepared);
         match result {
             Ok(result) => {
                 let has_schema = prepared.entry().tool().output_schema().is_some();
-                result::of(server, terms, result, has_schema)
+                result::of(server, negotiated, result, has_schema)
             }
             Err(err) => {
                 // A call that ended with a question is answered with it.
                 let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
                 let question = self.asker.as_ref().and_then(|it| it.question(tool, arguments));
-                question.unwrap_or_else(|| result::not_called(server, terms, &err))
+                question.unwrap_or_else(|| result::not_called(server, negotiated, &err))
             }
         }
     }
@@ -370,7 +371,7 @@ impl BegunCall {
         self,
         peer: &Peer,
         in_flight: &InFlight,
-        terms: &Terms,
+        negotiated: &Negotiated,
         reserved: Reserved,
     ) -> Option<Outcome> {
         let (server, own) = (&peer.server, &peer.session.jobs);
@@ -389,7 +390,7 @@ impl BegunCall {
             let job = job.map_err(Fault::internal)?;
             let job = job.ok_or_else(|| Fault::internal("the job was removed"))?;
             match self.background {
-                Background::AtOnce => tools::started(server, terms, &job),
+                Background::AtOnce => tools::started(server, negotiated, &job),
                 _ => tasks::created(server, &job),
             }
         })

@@ -10,7 +10,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Shared, listing::describe, params::Terms, peer::Outcome, result};
+use super::{Shared, listing::describe, params::Negotiated, peer::Outcome, result};
 
 /// The name of the tool that finds tools.
 pub(crate) const SEARCH: &str = "search_tools";
@@ -91,11 +91,15 @@ pub(crate) fn tools() -> [Value; 2] {
 }
 
 /// The result of a search: names, descriptions, schemas and hints, as JSON.
-pub(crate) fn search(server: &Shared, terms: &Terms, arguments: &str) -> Outcome {
+pub(crate) fn search(server: &Shared, negotiated: &Negotiated, arguments: &str) -> Outcome {
     let search: Search = match serde_json::from_str(arguments) {
         Ok(search) => search,
         Err(err) => {
-            return result::error(server, terms, &format!("failed to read the arguments: {err}"));
+            return result::error(
+                server,
+                negotiated,
+                &format!("failed to read the arguments: {err}"),
+            );
         }
     };
     let limit = search.limit.unwrap_or(DEFAULT_FOUND);
@@ -103,12 +107,12 @@ pub(crate) fn search(server: &Shared, terms: &Terms, arguments: &str) -> Outcome
         let text = format!(
             "\"query\" has at most {MAX_QUERY_BYTES} bytes, and \"limit\" is 1 to {MAX_FOUND}"
         );
-        return result::error(server, terms, &text);
+        return result::error(server, negotiated, &text);
     }
     let snapshot = server.host.registry().snapshot();
     let ctx = DescribeContext::new().with_tools(snapshot.clone());
     let hits = snapshot.search(&search.query, limit);
-    let is_modern = terms.revision.is_modern();
+    let is_modern = negotiated.revision.is_modern();
     let mut n_bytes = 0;
     let mut found: Vec<Box<RawValue>> = Vec::new();
     for hit in &hits {
@@ -121,5 +125,5 @@ pub(crate) fn search(server: &Shared, terms: &Terms, arguments: &str) -> Outcome
         found.push(tool);
     }
     let found = json!({"tools": found, "of": snapshot.len()});
-    result::value(server, terms, &found)
+    result::value(server, negotiated, &found)
 }

@@ -7,7 +7,7 @@ use super::{
     Shared,
     background::tasks,
     fault::Fault,
-    params::{Params, Terms},
+    params::{Negotiated, Params},
     revision::Revision,
 };
 
@@ -40,20 +40,20 @@ fn extensions(server: &Shared) -> Value {
 /// # Errors
 ///
 /// No revision is named.
-pub(crate) fn agree(params: &mut Params<'_>) -> Result<Terms, Fault> {
+pub(crate) fn agree(params: &mut Params<'_>) -> Result<Negotiated, Fault> {
     let requested = params.protocol_version.as_deref();
     let requested =
         requested.ok_or_else(|| Fault::invalid_params("params lack \"protocolVersion\""))?;
     // To a revision that it does not know, a server answers with its own latest one.
     let known = Revision::parse(requested).filter(|it| !it.is_modern());
     let revision = known.unwrap_or(Revision::LATEST_LEGACY);
-    Ok(Terms { revision, capabilities: params.capabilities.take().unwrap_or_default() })
+    Ok(Negotiated { revision, capabilities: params.capabilities.take().unwrap_or_default() })
 }
 
 /// The result of `initialize`.
-pub(crate) fn initialized(server: &Shared, terms: &Terms) -> Value {
+pub(crate) fn initialized(server: &Shared, negotiated: &Negotiated) -> Value {
     json!({
-        "protocolVersion": terms.revision.as_str(),
+        "protocolVersion": negotiated.revision.as_str(),
         "capabilities": capabilities(),
         "serverInfo": server.info,
         "instructions": server.instructions(),
@@ -75,7 +75,7 @@ pub(crate) fn discover(server: &Shared) -> Value {
     })
 }
 
-/// A request that neither carries its terms nor follows a handshake.
+/// A request that neither carries its revision nor follows a handshake.
 pub(crate) fn no_terms() -> Fault {
     Fault::invalid_params(format!(
         "params._meta lacks \"io.modelcontextprotocol/protocolVersion\" ({}), and no \"initialize\" came before \

@@ -19,7 +19,9 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Shared, background::tools, discovery, fault::Fault, params::Terms, peer::Outcome};
+use super::{
+    Shared, background::tools, discovery, fault::Fault, params::Negotiated, peer::Outcome,
+};
 
 /// How long a client may keep a list without asking again, in milliseconds: a minute. One that listens for changes is
 /// told of them at once.
@@ -69,8 +71,8 @@ struct Modern {
 impl Shared {
     /// One page of the tools, from the one behind the cursor on. A cursor that is none of this server's is a fault of the
     /// request; that of a tool that is gone by now leads to the tools behind it.
-    pub(crate) fn list_tools(&self, terms: &Terms, cursor: Option<&str>) -> Outcome {
-        let listing = self.listing(terms.revision.is_modern());
+    pub(crate) fn list_tools(&self, negotiated: &Negotiated, cursor: Option<&str>) -> Outcome {
+        let listing = self.listing(negotiated.revision.is_modern());
         let begin = match cursor {
             None => 0,
             // The place behind a name stays what it is when tools come and go between two pages.
@@ -87,7 +89,7 @@ impl Shared {
             Some((name, _)) if page.len() < rest.len() => Some(format!("{CURSOR}{name}")),
             _ => None,
         };
-        let modern = terms.revision.is_modern().then(|| Modern {
+        let modern = negotiated.revision.is_modern().then(|| Modern {
             result_type: "complete",
             ttl_ms: LIST_TTL_MS,
             cache_scope: "private",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use flyto_host::{CallError, stages::MissingCall};
 use flyto_tools::{CallContext, Input};
 
-use super::{Shared, fault::Fault, params::Terms, peer::Outcome, result};
+use super::{Shared, fault::Fault, params::Negotiated, peer::Outcome, result};
 
 /// Most names that an error about a tool lists.
 const MAX_SIMILAR: usize = 3;
@@ -34,13 +34,13 @@ impl Missing {
     }
 
     /// Has the log of the host take the call, and says what is wrong.
-    pub(crate) async fn run(self, server: &Shared, terms: &Terms) -> Outcome {
+    pub(crate) async fn run(self, server: &Shared, negotiated: &Negotiated) -> Outcome {
         let ctx = CallContext::new();
         let call = MissingCall::new(&self.name, &ctx, &self.error);
         server.host.missing(self.input.iter().fold(call, MissingCall::input)).await;
         let message = message(server, &self.error);
         match self.is_chosen {
-            true => result::error(server, terms, &message),
+            true => result::error(server, negotiated, &message),
             false => Err(Fault::invalid_params(message)),
         }
     }

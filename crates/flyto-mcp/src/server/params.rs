@@ -85,7 +85,7 @@ pub(crate) struct Capabilities {
 
 /// What holds for one request: the revision, and what its client can do.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Terms {
+pub(crate) struct Negotiated {
     /// What is spoken.
     pub(crate) revision: Revision,
     /// Servers must not ask for what is not in here.
@@ -108,12 +108,12 @@ impl<'a> Params<'a> {
             .map_err(|err| Fault::invalid_params(format!("failed to read the parameters: {err}")))
     }
 
-    /// What the request itself says of its terms; `None` for a request of the era of handshakes.
+    /// What the request itself says of its revision and capabilities; `None` for a request of the era of handshakes.
     ///
     /// # Errors
     ///
     /// A revision that is not spoken, or one without the capabilities of the client.
-    pub(crate) fn take_terms(&mut self) -> Result<Option<Terms>, Fault> {
+    pub(crate) fn take_terms(&mut self) -> Result<Option<Negotiated>, Fault> {
         let Some(meta) = &mut self.meta else { return Ok(None) };
         let Some(requested) = &meta.revision else {
             return match meta.capabilities {
@@ -129,6 +129,6 @@ impl<'a> Params<'a> {
         let capabilities = meta.capabilities.take().ok_or_else(|| {
             Fault::invalid_params(format!("params._meta lacks {CAPABILITIES_KEY:?}"))
         })?;
-        Ok(Some(Terms { revision, capabilities }))
+        Ok(Some(Negotiated { revision, capabilities }))
     }
 }

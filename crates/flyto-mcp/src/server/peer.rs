@@ -33,7 +33,7 @@ use super::{
     lifecycle,
     message::{Id, Message, Response, Unreadable},
     outbox::Outbox,
-    params::{Params, Terms},
+    params::{Negotiated, Params},
     question::Questions,
     result,
     subscription::Subscriptions,
@@ -78,7 +78,7 @@ pub(crate) struct Peer {
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     /// What the handshake came to.
-    legacy: OnceLock<Terms>,
+    legacy: OnceLock<Negotiated>,
     /// Requests that run, by their ids. The lock is never held while anything waits.
     in_flight: Mutex<HashMap<Id, Running>>,
     /// Of the new era: where changes of the tools are told.
@@ -199,7 +199,7 @@ impl Peer {
         }
     }
 
-    /// Chooses by the terms of the request: those that it carries, else those of the handshake.
+    /// Chooses by what was negotiated for the request: those that it carries, else those of the handshake.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<Begun, Fault> {
         let mut params = Params::read(params)?;
-        let terms = params.take_terms()?;
-        if let Some(terms) = terms {
+        let negotiated = params.take_terms()?;
+        if let Some(negotiated) = negotiated {
             return match method {
                 "server/discover" => done(&lifecycle::discover(&self.server)),
                 "subscriptions/listen" => {
@@ -225,15 +225,15 @@ impl Peer {
                     self.session.subscriptions.open(id, filter)?;
                     Ok(Begun::Subscribed)
                 }
-                _ => self.method(id, &terms, method, params),
+                _ => self.method(id, &negotiated, method, params),
             };
         }
         match (method, self.session.legacy.get()) {
             ("initialize", None) => {
-                let terms = lifecycle::agree(&mut params)?;
-                let result = lifecycle::initialized(&self.server, &terms);
+                let negotiated = lifecycle::agree(&mut params)?;
+                let result = lifecycle::initialized(&self.server, &negotiated);
                 // Messages are taken one after the other, so no other handshake came between.
-                let _ = self.session.legacy.set(terms);
+                let _ = self.session.legacy.set(negotiated);
                 done(&result)
             }
             ("initialize", Some(_)) => {
@@ -241,7 +241,7 @@ impl Peer {
             }
             ("ping", _) => done(&serde_json::Map::new()),
             ("server/discover", None) => Err(lifecycle::no_terms()),
-            (_, Some(terms)) => self.method(id, terms, method, params),
+            (_, Some(negotiated)) => self.method(id, negotiated, method, params),
             (_, None) => Err(lifecycle::no_terms()),
         }
     }
@@ -250,7 +250,7 @@ impl Peer {
     fn method(
         self: &Arc<Self>,
         id: &Id,
-        terms: &Terms,
+        negotiated: &Negotiated,
         method: &str,
         mut params: Params<'_>,
     ) -> Result<Begun, Fault> {
@@ -259,44 +259,44 @@ impl Peer {
                 if self.server.coming.as_ref().is_some_and(Coming::is_awaited)
                     && let Some(in_flight) = self.start(id, 0)?
                 {
-                    let (server, terms) = (Arc::clone(&self.server), terms.clone());
+                    let (server, negotiated) = (Arc::clone(&self.server), negotiated.clone());
                     let cursor = params.cursor;
                     let list = async move {
                         if let Some(coming) = &server.coming {
                             coming.wait().await;
                         }
-                        server.list_tools(&terms, cursor.as_deref())
+                        server.list_tools(&negotiated, cursor.as_deref())
                     };
                     let list = async move { in_flight.unless_cancelled(list).await };
                     return Ok(Begun::Running(Box::pin(list)));
                 }
-                self.server.list_tools(terms, params.cursor.as_deref()).map(Begun::Done)
+                self.server.list_tools(negotiated, params.cursor.as_deref()).map(Begun::Done)
             }
             "tools/call" => {
                 let n_bytes = params.arguments.map_or(0, |it| it.get().len());
-                let read = match ToolCall::read(self, terms, &mut params)? {
+                let read = match ToolCall::read(self, negotiated, &mut params)? {
                     Read::Done(result) => return Ok(Begun::Done(result)),
                     read => read,
                 };
                 let Some(in_flight) = self.start(id, n_bytes)? else {
                     let text = "too many calls are in flight; call again when one has ended";
-                    return result::error(&self.server, terms, text).map(Begun::Done);
+                    return result::error(&self.server, negotiated, text).map(Begun::Done);
                 };
-                let (server, terms) = (Arc::clone(&self.server), terms.clone());
+                let (server, negotiated) = (Arc::clone(&self.server), negotiated.clone());
                 let session = Arc::clone(&self.session);
                 Ok(Begun::Running(match read {
                     Read::Call(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
                     Read::Answer(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
                     Read::Job(call) => Box::pin(async move {
-                        in_flight.unless_cancelled(call.run(&server, &session, &terms)).await
+                        in_flight.unless_cancelled(call.run(&server, &session, &negotiated)).await
                     }),
                     Read::Missing(call) => Box::pin(async move {
-                        in_flight.unless_cancelled(call.run(&server, &terms)).await
+                        in_flight.unless_cancelled(call.run(&server, &negotiated)).await
                     }),
                     Read::Done(result) => return Ok(Begun::Done(result)),
                 }))
             }
-            _ => self.task_method(id, terms, method, params),
+            _ => self.task_method(id, negotiated, method, params),
         }
     }
 
@@ -308,11 +308,11 @@ impl Peer {
     fn task_method(
         self: &Arc<Self>,
         id: &Id,
-        terms: &Terms,
+        negotiated: &Negotiated,
         method: &str,
         params: Params<'_>,
     ) -> Result<Begun, Fault> {
-        let is_there = terms.revision.is_modern() && self.server.jobs.is_some();
+        let is_there = negotiated.revision.is_modern() && self.server.jobs.is_some();
         let task_method = TaskMethod::parse(method).filter(|_| is_there);
         let task_method = task_method.ok_or_else(|| Fault::method_not_found(method))?;
         let in_flight = self.start(id, 0)?;
@@ -320,7 +320,7 @@ impl Peer {
             in_flight.ok_or_else(|| Fault::invalid_request("too many requests are in flight"))?;
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
         let (id, answers) = (params.task_id, params.input_responses);
-        let work = tasks::method(server, session, terms.clone(), task_method, id, answers);
+        let work = tasks::method(server, session, negotiated.clone(), task_method, id, answers);
         Ok(Begun::Running(Box::pin(async move { in_flight.unless_cancelled(work).await })))
     }
 

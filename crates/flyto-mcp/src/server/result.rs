@@ -8,7 +8,7 @@ use flyto_tools::{Block, ToolResult};
 use serde::Serialize;
 use serde_json::{Value, json, value::to_raw_value};
 
-use super::{Shared, fault::Fault, lifecycle::ServerInfo, params::Terms, peer::Outcome};
+use super::{Shared, fault::Fault, lifecycle::ServerInfo, params::Negotiated, peer::Outcome};
 
 /// The result of `tools/call`.
 ///
@@ -57,7 +57,12 @@ enum Content<'a> {
 ///
 /// Blocks that are no text stand beside the structured result, or in that of a tool without an output schema (`has_schema`). There
 /// they are no longer once they are blocks: a model would read them twice.
-pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult, has_schema: bool) -> Outcome {
+pub(crate) fn of(
+    server: &Shared,
+    negotiated: &Negotiated,
+    result: ToolResult,
+    has_schema: bool,
+) -> Outcome {
     let is_error = result.is_error();
     let ToolResult { mut output, failure, data, blocks, .. } = result;
     if output.is_empty() {
@@ -68,17 +73,18 @@ pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult, has_schema:
             (None, None) => output,
         };
     }
-    let is_known = |it: &Block| terms.revision.has_structured_results() || !is_late(it);
+    let is_known = |it: &Block| negotiated.revision.has_structured_results() || !is_late(it);
     let in_data = data.as_ref().filter(|_| !has_schema && blocks.is_empty());
     if let Some(mut blocks) = in_data.and_then(Block::all_of) {
         blocks.retain(is_known);
-        return write(server, terms, &output, blocks, None, is_error, None);
+        return write(server, negotiated, &output, blocks, None, is_error, None);
     }
     let blocks = blocks.into_iter().filter(is_known).collect();
     // Up to 2025-11-25 the structured part is an object.
-    let fits = |it: &Value| terms.revision.is_modern() || it.is_object();
-    let structured = data.as_ref().filter(|it| terms.revision.has_structured_results() && fits(it));
-    write(server, terms, &output, blocks, structured, is_error, None)
+    let fits = |it: &Value| negotiated.revision.is_modern() || it.is_object();
+    let structured =
+        data.as_ref().filter(|it| negotiated.revision.has_structured_results() && fits(it));
+    write(server, negotiated, &output, blocks, structured, is_error, None)
 }
 
 /// Whether a block came with "MCP 2025-03-26" or later.
@@ -87,23 +93,23 @@ const fn is_late(block: &Block) -> bool {
 }
 
 /// A result that is an object, which is its text as well.
-pub(crate) fn value(server: &Shared, terms: &Terms, value: &Value) -> Outcome {
-    let structured = Some(value).filter(|_| terms.revision.has_structured_results());
-    write(server, terms, &value.to_string(), Vec::new(), structured, false, None)
+pub(crate) fn value(server: &Shared, negotiated: &Negotiated, value: &Value) -> Outcome {
+    let structured = Some(value).filter(|_| negotiated.revision.has_structured_results());
+    write(server, negotiated, &value.to_string(), Vec::new(), structured, false, None)
 }
 
 /// A result that is an error, in these words: what a model can react to.
-pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
-    write(server, terms, text, Vec::new(), None, true, None)
+pub(crate) fn error(server: &Shared, negotiated: &Negotiated, text: &str) -> Outcome {
+    write(server, negotiated, text, Vec::new(), None, true, None)
 }
 
 /// The result of a call that did not take place: why, and for a refusal its parts for programs.
-pub(crate) fn not_called(server: &Shared, terms: &Terms, err: &CallError) -> Outcome {
+pub(crate) fn not_called(server: &Shared, negotiated: &Negotiated, err: &CallError) -> Outcome {
     let refusal = match err {
         CallError::Refused(refusal) => Some(refused(refusal)),
         _ => None,
     };
-    write(server, terms, &why_not(server, err), Vec::new(), None, true, refusal)
+    write(server, negotiated, &why_not(server, err), Vec::new(), None, true, refusal)
 }
 
 /// A refusal for programs: the stage, the rule that decided with its place, and rules that would allow the call.
@@ -121,14 +127,14 @@ fn refused(refusal: &Refusal) -> Value {
 /// Writes a result: its text, blocks that are none, its structured part where the revision takes one, and whether it is an error.
 fn write(
     server: &Shared,
-    terms: &Terms,
+    negotiated: &Negotiated,
     text: &str,
     blocks: Vec<Block>,
     structured_content: Option<&Value>,
     is_error: bool,
     refusal: Option<Value>,
 ) -> Outcome {
-    let is_modern = terms.revision.is_modern();
+    let is_modern = negotiated.revision.is_modern();
     let has_meta = is_modern || refusal.is_some();
     let server_info = is_modern.then_some(&server.info);
     let text = Content::Text { r#type: "text", text };

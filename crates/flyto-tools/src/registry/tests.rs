@@ -395,10 +395,10 @@ fn search_finds_by_name_then_hint_then_description() {
 
 /// Describes itself by what it is told.
 #[derive(Debug)]
-struct Told(Arc<Mutex<String>>);
+struct Described(Arc<Mutex<String>>);
 
 #[async_trait]
-impl Tool for Told {
+impl Tool for Described {
     fn name(&self) -> &str {
         "told"
     }
@@ -420,7 +420,7 @@ impl Tool for Told {
 fn a_tool_is_found_by_what_it_says_now() {
     let says = Arc::new(Mutex::new(String::new()));
     let registry = Registry::new();
-    registry.register("host", Arc::new(Told(Arc::clone(&says)))).unwrap();
+    registry.register("host", Arc::new(Described(Arc::clone(&says)))).unwrap();
     let long = format!("{} Zebras.", "Horses and ".repeat(10_000));
     // The first one is kept, and others have no room or another text.
     for (text, word, others) in [

@@ -20,7 +20,7 @@ use crate::server::{
     Shared,
     approval::input_request,
     fault::{Fault, INTERNAL_ERROR, MISSING_CAPABILITY},
-    params::Terms,
+    params::Negotiated,
     peer::{Outcome, Session},
     result,
 };
@@ -53,7 +53,7 @@ impl TaskMethod {
     }
 }
 
-impl Terms {
+impl Negotiated {
     /// Whether a call may be answered with a task.
     pub(crate) fn takes_tasks(&self) -> bool {
         let extensions = self.capabilities.extensions.as_ref();
@@ -142,12 +142,12 @@ pub(crate) fn created(server: &Shared, job: &Job) -> Outcome {
 pub(crate) async fn method(
     server: Arc<Shared>,
     session: Arc<Session>,
-    terms: Terms,
+    negotiated: Negotiated,
     method: TaskMethod,
     id: Option<String>,
     answers: Option<Map<String, Value>>,
 ) -> Outcome {
-    if !terms.takes_tasks() {
+    if !negotiated.takes_tasks() {
         let required = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
         let why = format!("the client does not declare the extension {EXTENSION:?}");
         let fault = Fault::new(MISSING_CAPABILITY, why);
@@ -158,7 +158,7 @@ pub(crate) async fn method(
     let jobs = server.jobs.as_ref().ok_or_else(unknown)?;
     let job = jobs.find(&session.jobs, &id).await.map_err(Fault::internal)?.ok_or_else(unknown)?;
     match method {
-        TaskMethod::Get => get(&server, &terms, jobs, &job).await,
+        TaskMethod::Get => get(&server, &negotiated, jobs, &job).await,
         TaskMethod::Cancel => {
             jobs.cancel(&job).await.map_err(Fault::internal)?;
             acknowledged(&server)
@@ -174,7 +174,7 @@ pub(crate) async fn method(
 }
 
 /// The task as it stands at this moment.
-async fn get(server: &Shared, terms: &Terms, jobs: &Arc<Jobs>, job: &Job) -> Outcome {
+async fn get(server: &Shared, negotiated: &Negotiated, jobs: &Arc<Jobs>, job: &Job) -> Outcome {
     let of = |status: &'static str| Task::new(server, job, "complete", status);
     let task = match jobs.state(job).await.map_err(Fault::internal)? {
         State::Running => match jobs.questions(&job.id).and_then(|it| it.first()) {
@@ -190,9 +190,9 @@ async fn get(server: &Shared, terms: &Terms, jobs: &Arc<Jobs>, job: &Job) -> Out
                 CallOutcome::Result(it) => {
                     let tool = server.host.registry().get(&job.tool);
                     let has_schema = tool.is_some_and(|it| it.tool().output_schema().is_some());
-                    result::of(server, terms, *it, has_schema)?
+                    result::of(server, negotiated, *it, has_schema)?
                 }
-                CallOutcome::Error(why) => result::error(server, terms, &why)?,
+                CallOutcome::Error(why) => result::error(server, negotiated, &why)?,
             };
             Task { result: Some(result), ..of("completed") }
         }

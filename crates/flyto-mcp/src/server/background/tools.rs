@@ -12,7 +12,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::{CallOutcome, Jobs, State};
 use crate::server::{
     Shared,
-    params::Terms,
+    params::Negotiated,
     peer::{Outcome, Session},
     result,
 };
@@ -96,14 +96,14 @@ impl JobCall {
         self,
         server: &Arc<Shared>,
         session: &Session,
-        terms: &Terms,
+        negotiated: &Negotiated,
     ) -> Outcome {
         let Some(jobs) = &server.jobs else {
-            return result::error(server, terms, "there are no jobs");
+            return result::error(server, negotiated, "there are no jobs");
         };
-        match self.outcome(server, session, terms, jobs).await {
+        match self.outcome(server, session, negotiated, jobs).await {
             Ok(outcome) => outcome,
-            Err(why) => result::error(server, terms, &why),
+            Err(why) => result::error(server, negotiated, &why),
         }
     }
 
@@ -116,7 +116,7 @@ impl JobCall {
         self,
         server: &Shared,
         session: &Session,
-        terms: &Terms,
+        negotiated: &Negotiated,
         jobs: &Arc<Jobs>,
     ) -> Result<Outcome, String> {
         let own = &session.jobs;
@@ -130,26 +130,26 @@ impl JobCall {
             Self::Status { job: None } => {
                 let running = jobs.running_here(own).await;
                 let running: Vec<Value> = running.iter().map(shown).collect();
-                result::value(server, terms, &json!({"running": running}))
+                result::value(server, negotiated, &json!({"running": running}))
             }
             Self::Status { job: Some(id) } => {
-                result::value(server, terms, &shown(&find(jobs, session, &id).await?))
+                result::value(server, negotiated, &shown(&find(jobs, session, &id).await?))
             }
             Self::Result { job: id, wait } => {
                 let job = find(jobs, session, &id).await?;
                 jobs.wait(&job.id, wait).await;
                 let job = find(jobs, session, &id).await?;
                 match jobs.state(&job).await? {
-                    State::Running => result::value(server, terms, &shown(&job)),
-                    State::Cancelled => result::error(server, terms, "the call was cancelled"),
+                    State::Running => result::value(server, negotiated, &shown(&job)),
+                    State::Cancelled => result::error(server, negotiated, "the call was cancelled"),
                     State::Ended(end) => match end {
                         // This tool declares no structured result of its own.
-                        CallOutcome::Result(it) => result::of(server, terms, *it, false),
-                        CallOutcome::Error(why) => result::error(server, terms, &why),
+                        CallOutcome::Result(it) => result::of(server, negotiated, *it, false),
+                        CallOutcome::Error(why) => result::error(server, negotiated, &why),
                     },
                     State::Lost => {
                         let why = "the server ended before the call did; how far it had come is not known";
-                        result::error(server, terms, why)
+                        result::error(server, negotiated, why)
                     }
                 }
             }
@@ -158,7 +158,7 @@ impl JobCall {
                 let was_running = job.state == JobState::Running;
                 jobs.cancel(&job).await?;
                 let shown = json!({"job": job.id.as_str(), "was_running": was_running});
-                result::value(server, terms, &shown)
+                result::value(server, negotiated, &shown)
             }
         })
     }
@@ -177,8 +177,8 @@ async fn find(jobs: &Arc<Jobs>, session: &Session, id: &str) -> Result<Job, Stri
 }
 
 /// The result of [`START`]: the job that goes on.
-pub(crate) fn started(server: &Shared, terms: &Terms, job: &Job) -> Outcome {
-    result::value(server, terms, &shown(job))
+pub(crate) fn started(server: &Shared, negotiated: &Negotiated, job: &Job) -> Outcome {
+    result::value(server, negotiated, &shown(job))
 }
 
 /// What a model is told of a job.

@@ -79,7 +79,7 @@ fn is_loopback(host: &str) -> bool {
 /// To which era a message belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// It carries its terms.
+    /// It carries its revision and capabilities.
     Modern,
     /// It opens a session.
     Handshake,
@@ -118,7 +118,7 @@ pub(super) fn era(headers: &HeaderMap, message: &Message<'_>) -> Result<Era, Fau
     let known = named.map(|it| (it, Revision::parse(it)));
     match known {
         Some((named, None)) => Err(Fault::unsupported_revision(named)),
-        // The revision of the header has its terms in each message.
+        // The revision of the header has the capabilities in each message.
         Some((_, Some(revision))) if revision.is_modern() && method != "initialize" => {
             Ok(Era::Modern)
         }

@@ -1,6 +1,6 @@
 //! Clients of the era of handshakes over HTTP: each has a session with a name that cannot be guessed.
 //!
-//! A session holds what a connection over streams would: the terms, the calls in flight, the questions that wait. A client that goes
+//! A session holds what a connection over streams would: what was negotiated, the calls in flight, the questions that wait. A client that goes
 //! away without a word leaves it behind, so their number is bounded.
 
 use std::{

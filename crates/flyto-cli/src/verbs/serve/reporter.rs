@@ -19,12 +19,12 @@ const MAX_TOLD: usize = 1000;
 /// Tells on stderr of a tool that says `ready` and cannot be kept ready, once for each reason. With `--verbose`
 /// it also tells how each call was carried out.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct CallReporter {
     screen: Screen,
     findings: Mutex<HashSet<(String, Option<String>)>>,
 }
 
-impl Told {
+impl CallReporter {
     pub(super) fn new(screen: Screen) -> Self {
         Self { screen, findings: Mutex::default() }
     }
@@ -49,9 +49,9 @@ impl Told {
 }
 
 #[async_trait]
-impl Stage for Told {
+impl Stage for CallReporter {
     fn name(&self) -> &str {
-        "told"
+        "call_reporter"
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
