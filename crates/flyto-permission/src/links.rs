@@ -34,9 +34,10 @@ impl Links {
     /// The other names of an absolute path without links.
     pub(crate) fn names<'a>(&'a self, path: &'a str) -> impl Iterator<Item = String> + 'a {
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
-        let ends = ends.take_while(|_| !self.0.is_empty());
-        ends.flat_map(move |end| {
-            let (place, below) = path.split_at(end);
+        let places = ends.map(|end| path.split_at(end)).filter(|it| it.0 != "/");
+        let root = ("/", path.trim_end_matches('/'));
+        let places = places.chain([root]).take_while(|_| !self.0.is_empty());
+        places.flat_map(move |(place, below)| {
             let names = self.0.get(place).into_iter().flatten();
             names.map(move |name| format!("{name}{below}"))
         })

@@ -19,6 +19,7 @@ fn home() -> tempfile::TempDir {
     for (to, from) in [
         ("../outside", "project/link"),
         ("secret", "project/by_name"),
+        ("/", "project/root"),
         ("dotfiles/ssh", ".ssh"),
         ("dotfiles/bashrc", ".bashrc"),
     ] {
@@ -139,6 +140,25 @@ fn a_place_is_denied_under_every_name() {
     check("~/dotfiles/ssh/id", Access::Read, Verdict::Deny);
     check("~/dotfiles/bashrc", Access::Read, Verdict::Allow);
     check("~/dotfiles/bashrc", Access::Write, Verdict::Ask);
+}
+
+#[test]
+fn a_rule_by_a_link_to_the_root_names_all_below() {
+    let home = home();
+    let texts = [
+        (Verdict::Deny, "Read(root/etc/**)"),
+        (Verdict::Deny, "Edit(root/**)"),
+        (Verdict::Allow, "Read"),
+    ];
+    let rules = rules(&texts).build();
+    let check = |path: &str, access, expected| {
+        check(&rules, home.path(), &self::path(path, access), &PermissionClass::FILE, expected);
+    };
+    check("/etc/hosts", Access::Read, Verdict::Deny);
+    check("/", Access::Read, Verdict::Allow);
+    check("/", Access::Write, Verdict::Deny);
+    check("src/a", Access::Write, Verdict::Deny);
+    check("src/a", Access::Read, Verdict::Allow);
 }
 
 #[test]
