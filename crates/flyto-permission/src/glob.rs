@@ -40,6 +40,8 @@ pub(crate) enum Anchor {
 pub(crate) struct Glob {
     pub(crate) anchor: Anchor,
     parts: Vec<Part>,
+    /// How many of them stand for the directory of the rule, and not in its text.
+    n_above: usize,
     /// How much of it each character of a path is compared with: one for a part, more for one with several stars.
     width: usize,
 }
@@ -138,7 +140,7 @@ impl Glob {
             _ => 1,
         };
         let width = parts.iter().map(width).sum();
-        Ok(Self { anchor, parts, width })
+        Ok(Self { anchor, parts, n_above: 0, width })
     }
 
     /// The same pattern, starting at this absolute directory where it would start at each
@@ -148,6 +150,7 @@ impl Glob {
             let above = dir.split('/').filter(|it| !it.is_empty());
             let above: Vec<_> = above.map(|it| Part::Literal(it.into())).collect();
             self.width += above.len();
+            self.n_above = above.len();
             self.parts.splice(0..0, above);
             self.anchor = Anchor::Root;
         }
@@ -201,6 +204,7 @@ impl Glob {
         let literal: Vec<&str> = self
             .parts
             .iter()
+            .skip(self.n_above)
             .map_while(|it| match it {
                 Part::Literal(it) => Some(&**it),
                 Part::Wild(_) | Part::Any => None,

@@ -18,17 +18,39 @@ use crate::location::absolute_location;
 pub(crate) struct Links(HashMap<String, Vec<String>>);
 
 impl Links {
-    /// Looks absolute paths up. One that cannot be looked up has no other name.
+    /// Looks absolute paths up. One that cannot be looked up has no other name, and
+    /// neither has a device: `~/.netrc` may lead to `/dev/null`.
     fn of(places: BTreeSet<String>) -> Self {
         let mut res: HashMap<String, Vec<String>> = HashMap::new();
         for place in places {
             if let Ok(found) = absolute_location(&place)
                 && found.elsewhere().is_some()
+                && !found.resolved.starts_with("/dev/")
             {
                 res.entry(found.resolved).or_default().push(found.written);
             }
         }
         Self(res)
+    }
+
+    /// The parts of a path, each of which may be a pattern that `fits` a name, with
+    /// the other names of each place that they may lead into.
+    pub(crate) fn renamed<'a>(
+        &'a self,
+        parts: &'a [&str],
+        fits: impl Fn(&str, &str) -> bool + 'a,
+    ) -> impl Iterator<Item = Vec<String>> + 'a {
+        fn split(path: &str) -> impl Iterator<Item = &str> {
+            path.split('/').filter(|it| !it.is_empty())
+        }
+        self.0.iter().flat_map(move |(place, names)| {
+            let n_parts = split(place).count();
+            let may_be = n_parts <= parts.len()
+                && split(place).zip(parts).all(|(name, part)| fits(part, name));
+            let names = names.iter().filter(move |_| may_be);
+            let behind = move || parts[n_parts..].iter().copied();
+            names.map(move |name| split(name).chain(behind()).map(str::to_owned).collect())
+        })
     }
 
     /// The other names of an absolute path without links.

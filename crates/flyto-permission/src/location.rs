@@ -34,6 +34,9 @@ pub(crate) struct Location {
     /// Absolute, links followed. The end may not exist yet. Rules that allow hold
     /// for it alone.
     pub(crate) resolved: String,
+    /// Absolute: the path up to each link that is followed, with what is left behind
+    /// it. Rules that ask or deny hold for these too.
+    pub(crate) on_the_way: Vec<String>,
     /// Whether something is at `resolved`.
     pub(crate) end: End,
 }
@@ -111,11 +114,11 @@ impl<'a> Starts<'a> {
     /// error, since what it would lead to is not known.
     pub(crate) fn locate(&self, path: &str) -> Result<Location, &'static str> {
         let (start, rest) = self.split(path)?;
-        let (resolved, end) = match start {
+        let (resolved, end, on_the_way) = match start {
             Some(it) => resolve(&it.resolved, it.end, rest)?,
             None => resolve("", End::There, rest)?,
         };
-        Ok(Location { written: written(start, rest), resolved, end })
+        Ok(Location { written: written(start, rest), resolved, on_the_way, end })
     }
 
     /// A path by its text alone, for rules that ask or deny where
@@ -126,7 +129,12 @@ impl<'a> Starts<'a> {
     pub(crate) fn by_text(&self, path: &str) -> Option<Location> {
         let (start, rest) = self.split(path).ok()?;
         let written = written(start, rest);
-        Some(Location { resolved: written.clone(), written, end: End::Unknown })
+        Some(Location {
+            resolved: written.clone(),
+            written,
+            on_the_way: Vec::new(),
+            end: End::Unknown,
+        })
     }
 
     /// Where a path starts, and what follows.
@@ -241,12 +249,17 @@ fn link_free(_start: &str, _of_start: End, _path: &str) -> Option<String> {
 ///
 /// Too many parts or links, a link or directory that cannot be read, a target that
 /// is not UTF-8, and `..` behind a part that does not exist.
-fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'static str> {
+fn resolve(
+    start: &str,
+    of_start: End,
+    path: &str,
+) -> Result<(String, End, Vec<String>), &'static str> {
     let mut done = start.trim_end_matches('/').to_owned();
     if let Some(whole) = link_free(&done, of_start, path) {
-        return Ok((whole, End::There));
+        return Ok((whole, End::There, Vec::new()));
     }
     let mut todo: VecDeque<String> = split(path).map(str::to_owned).collect();
+    let mut on_the_way = Vec::new();
     let mut missing = false;
     let mut end = of_start;
     let (mut n_steps, mut n_links) = (0, 0);
@@ -277,6 +290,8 @@ fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'st
                 if n_links > MAX_LINKS {
                     return Err("the path has too many links");
                 }
+                let behind = todo.iter().flat_map(|it| ["/", it]);
+                on_the_way.push(normalise(&[&*next].into_iter().chain(behind).collect::<String>()));
                 let target = fs::read_link(Path::new(&next)).map_err(|_| UNREADABLE)?;
                 let target = target.to_str().ok_or(UNREADABLE)?;
                 if target.len() > MAX_BYTES {
@@ -306,7 +321,7 @@ fn resolve(start: &str, of_start: End, path: &str) -> Result<(String, End), &'st
             Err(_) => return Err(UNREADABLE),
         }
     }
-    Ok((if done.is_empty() { "/".to_owned() } else { done }, end))
+    Ok((if done.is_empty() { "/".to_owned() } else { done }, end, on_the_way))
 }
 
 const UNREADABLE: &str = "it cannot be told where the path leads";

@@ -166,15 +166,18 @@ impl<'a> Lookup<'a> {
         self.all_paths().any(PathIndex::narrows)
     }
 
-    /// The other names of what rules that ask or deny name, and of `places`: those
-    /// of each index.
-    pub(crate) fn links<'p>(
+    /// The other names of what rules that ask or deny name, of each index.
+    pub(crate) fn links(self, anchors: Anchors<'_>) -> Vec<Arc<Links>> {
+        self.all_paths().map(|it| it.links(anchors)).collect()
+    }
+
+    /// The other names of protected places.
+    pub(crate) fn links_of_places<'p>(
         self,
-        anchors: Anchors<'_>,
+        home: Option<&str>,
         places: impl Iterator<Item = &'p str>,
-    ) -> Vec<Arc<Links>> {
-        let of_rules = self.narrower.map(|it| it.paths.links(anchors, std::iter::empty()));
-        [self.base.paths.links(anchors, places)].into_iter().chain(of_rules).collect()
+    ) -> Arc<Links> {
+        self.base.paths.links_of_places(home, places)
     }
 
     /// How many patterns a path is compared with one by one.

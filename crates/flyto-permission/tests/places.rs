@@ -162,6 +162,114 @@ fn a_rule_by_a_link_to_the_root_names_all_below() {
 }
 
 #[test]
+fn a_rule_that_denies_opens_nothing() {
+    let home = home();
+    let base = home.path();
+    for (to, from) in [("/etc", "project/etc"), ("../dotfiles", "project/dot")] {
+        symlink(to, base.join(from)).expect("the directory is ours");
+    }
+    let mut rules = rules(&[
+        (Verdict::Allow, "Edit(etc/**)"),
+        (Verdict::Allow, "Read(dot/ssh/**)"),
+        (Verdict::Deny, "Edit(etc/*.key)"),
+    ]);
+    let project = base.join("project");
+    for text in ["Edit(etc/*.zz)", "Read(dot/ssh/*.zz)"] {
+        let place = Place::new("config.json", 1, 1, "");
+        rules.add_in(&project, Layer::Project, Verdict::Deny, text, place).expect("it is a rule");
+    }
+    let rules = rules.build();
+    let check = |path: &str, access, expected| {
+        check(&rules, base, &self::path(path, access), &PermissionClass::FILE, expected);
+    };
+    check("etc/passwd", Access::Write, Verdict::Ask);
+    check("/etc/passwd", Access::Write, Verdict::Ask);
+    check("/etc/a.key", Access::Write, Verdict::Deny);
+    check("~/.ssh/id", Access::Read, Verdict::Deny);
+    check("dot/ssh/id", Access::Read, Verdict::Deny);
+}
+
+#[test]
+fn the_directory_of_a_project_names_no_protected_place() {
+    let home = home();
+    let project = home.path().join(".config/flyto/project");
+    fs::create_dir_all(&project).expect("the directory is ours");
+    let mut rules = Rules::builder();
+    for text in ["Edit(./**)", "Edit(src/.git/**)"] {
+        let place = Place::new("config.json", 1, 1, "");
+        rules.add_in(&project, Layer::Project, Verdict::Allow, text, place).expect("it is a rule");
+    }
+    let rules = rules.trust_project().build();
+    let check = |path: &str, expected| {
+        let preview = path_of(&project, path);
+        check(&rules, home.path(), &preview, &PermissionClass::FILE, expected);
+    };
+    check("a", Verdict::Ask);
+    check(".git/hooks/x", Verdict::Ask);
+    // Two protected places, of which the rule names one.
+    check("src/.git/x", Verdict::Ask);
+}
+
+fn path_of(dir: &Path, name: &str) -> Preview {
+    path(dir.join(name), Access::Write)
+}
+
+#[test]
+fn names_between_a_path_and_where_it_leads_count() {
+    let home = home();
+    let base = home.path();
+    for (to, from) in [
+        ("d1", "project/a"),
+        ("d1", "project/e"),
+        ("a", "project/chain"),
+        ("../d2", "project/d1/q"),
+        (".", "project/self"),
+        ("shared/env", "project/.env"),
+        ("/dev/null", ".netrc"),
+    ] {
+        fs::create_dir_all(base.join("project/d1")).expect("the directory is ours");
+        fs::create_dir_all(base.join("project/shared")).expect("the directory is ours");
+        symlink(to, base.join(from)).expect("the directory is ours");
+    }
+    let check = |denied: &str, path: &str, expected| {
+        let rules = rules(&[
+            (Verdict::Allow, "Read"),
+            (Verdict::Allow, "Read(/dev/null)"),
+            (Verdict::Deny, denied),
+        ]);
+        let preview = self::path(path, Access::Read);
+        check(&rules.build(), base, &preview, &PermissionClass::FILE, expected);
+    };
+    for path in ["a/q/x", "d1/q/x", "e/q/x", "chain/q/x", "self/d1/q/x"] {
+        check("Read(a/**)", path, Verdict::Deny);
+        check("Read(d1/**)", path, Verdict::Deny);
+    }
+    check("Read(d1/**)", "d2/x", Verdict::Allow);
+    for denied in ["Read(.env)", "Read(**/.env)", "Read(./.env)"] {
+        check(denied, "shared/env", Verdict::Deny);
+    }
+    check("Read(x)", "/dev/null", Verdict::Allow);
+}
+
+#[cfg(feature = "bash")]
+#[test]
+fn wildcards_do_not_lead_around_a_link() {
+    let home = home();
+    let deny = [(Verdict::Allow, "Bash"), (Verdict::Deny, "Read(by_name/**)")];
+    let rules = rules(&deny).build();
+    let check = |line: &str, expected| {
+        let preview = Preview::new().with_command_line(["sh", "-c", line]);
+        check(&rules, home.path(), &preview, &PermissionClass::BASH, expected);
+    };
+    check("cat secret/*", Verdict::Ask);
+    check("cat sec*/k", Verdict::Ask);
+    check("cat src/*", Verdict::Allow);
+    check("cat ~/dotfiles/ssh/*", Verdict::Ask);
+    check("cat ~/dotfiles/ss*/id", Verdict::Ask);
+    check("cat /dev/null", Verdict::Allow);
+}
+
+#[test]
 fn a_rule_opens_a_place_of_keys_by_its_own_name() {
     let home = home();
     let rules = rules(&[(Verdict::Allow, "Read(~/.ssh/id)")]).build();
@@ -187,35 +295,6 @@ fn words_of_a_command_are_known_under_every_name() {
     check("cat link/o", Verdict::Deny);
     check("cat src/a", Verdict::Allow);
     check("cat ~/dotfiles/ssh/id", Verdict::Ask);
-}
-
-#[test]
-fn a_path_that_is_declared_as_read_is_not_judged_as_written() {
-    let home = home();
-    let rules = rules(&[
-        (Verdict::Allow, "files:use"),
-        (Verdict::Deny, "Edit(secret/**)"),
-        (Verdict::Allow, "Read(/etc/hostname)"),
-    ])
-    .build();
-    let id = ToolId::parse("files:use").expect("this is a name");
-    let project = home.path().join("project");
-    let decide = |path: &str, access, trust| {
-        let input = serde_json::json!({ "path": path });
-        let preview = self::path(path, access).with_command_line(["cat", "--", path]);
-        let request = Request::new(&id)
-            .class(&PermissionClass::FILE)
-            .class_trust(trust)
-            .input(&input)
-            .preview(Some(&preview))
-            .working_dir(&project);
-        rules.decide(&request).verdict
-    };
-    assert_eq!(decide("secret/k", Access::Read, ClassTrust::Named), Verdict::Allow);
-    assert_eq!(decide("/etc/hostname", Access::Read, ClassTrust::Named), Verdict::Allow);
-    assert_eq!(decide("secret/k", Access::Write, ClassTrust::Named), Verdict::Deny);
-    // Only the plugin says that it reads.
-    assert_eq!(decide("secret/k", Access::Read, ClassTrust::Unnamed), Verdict::Deny);
 }
 
 #[test]

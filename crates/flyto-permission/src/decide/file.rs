@@ -5,6 +5,8 @@
 //! leads, what allows only for where it leads. Between the decision and the call a
 //! link can change, which only a sandbox prevents.
 
+use std::sync::Arc;
+
 use flyto_tools::Access;
 
 use super::{
@@ -12,12 +14,13 @@ use super::{
     protected::{Protected, linked_places, protection},
 };
 use crate::{
-    Cause, ClassTrust, Reason, Standing, Subject, Verdict,
+    Cause, Reason, Standing, Subject, Verdict,
     glob::Glob,
     index::{
         Hits, Narrows,
         paths::{Anchors, below},
     },
+    links::Links,
     location::{Location, absolute_location, may_be_opened},
     rule::Form,
 };
@@ -65,7 +68,6 @@ impl<'a> Judge<'a> {
         let kinds: &[bool] = match access {
             Access::Read => &[false],
             Access::Write => &[true],
-            _ if self.is_declared_read(path) => &[false],
             _ => &[false, true],
         };
         let subject = Subject::Path { path: cut(path), resolved: None, access };
@@ -223,8 +225,7 @@ impl<'a> Judge<'a> {
         is_certain: bool,
         wanted: impl Fn(&Glob, bool) -> bool,
     ) {
-        let kinds: &[bool] = if self.is_declared_read(path) { &[false] } else { &[false, true] };
-        for writes in kinds.iter().copied() {
+        for writes in [false, true] {
             let access = if writes { Access::Write } else { Access::Read };
             if let Some(rule) =
                 self.path_hits(location, writes, |it| wanted(it, writes)).narrowing()
@@ -241,23 +242,27 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the preview has a path as one that is read, and its author is trusted.
-    ///
-    /// The same text in the input and in the command line is that path, and no guess.
-    fn is_declared_read(&self, path: &str) -> bool {
-        let paths = self.request.preview.map_or(&[][..], |it| &it.paths);
-        let mut same = paths.iter().filter(|it| it.path == path).peekable();
-        self.request.class_trust == ClassTrust::Named
-            && same.peek().is_some()
-            && same.all(|it| it.access == Access::Read)
+    /// What rules, and what protected places name through links.
+    pub(super) fn links(&self) -> &(Vec<Arc<Links>>, Arc<Links>) {
+        self.links.get_or_init(|| {
+            let home = self.request.home_text();
+            let of_rules = self.index.links(self.anchors());
+            (of_rules, self.index.links_of_places(home, linked_places()))
+        })
     }
 
-    /// The names that rules and protected places have for where a path leads, beside
-    /// its own.
-    pub(super) fn other_names(&self, resolved: &str) -> Vec<String> {
-        let look = || self.index.links(self.anchors(), linked_places());
-        let links = self.links.get_or_init(look);
-        links.iter().flat_map(|it| it.names(resolved)).collect()
+    /// The names that protected places have for where a path leads, beside its own.
+    pub(super) fn protected_names(&self, location: &Location) -> Vec<String> {
+        let paths = [&location.resolved].into_iter().chain(&location.on_the_way);
+        paths.flat_map(|it| self.links().1.names(it)).collect()
+    }
+
+    /// Every further name of where a path leads that rules know: those between its
+    /// own name and its end, and those that rules have for each.
+    fn other_names(&self, location: &Location) -> Vec<String> {
+        let paths = [&location.written, &location.resolved].into_iter().chain(&location.on_the_way);
+        let names = |path| self.links().0.iter().flat_map(move |it| it.names(path));
+        location.on_the_way.iter().cloned().chain(paths.flat_map(|it| names(it))).collect()
     }
 
     /// Rules that narrow count for the path as it is written, as it leads and under
@@ -276,7 +281,7 @@ impl<'a> Judge<'a> {
             let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
             index.find_path(&location.written, writes, anchors, narrows, &mut res);
         }
-        for name in self.other_names(&location.resolved) {
+        for name in self.other_names(location) {
             let narrows = |it: &Glob, narrows: bool| narrows && wanted(it);
             index.find_path(&name, writes, anchors, narrows, &mut res);
         }
@@ -298,7 +303,7 @@ impl<'a> Judge<'a> {
         let resolved = protection(&location.resolved, access, home);
         let real_home = self.starts.real_home();
         let real = real_home.and_then(|it| protection(&location.resolved, access, Some(it)));
-        let names = self.other_names(&location.resolved);
+        let names = self.protected_names(location);
         let of_names = names.iter().filter_map(|it| protection(it, access, home));
         let found = [written, resolved, real].into_iter().flatten();
         found.chain(of_names).max_by_key(|it| it.verdict)
@@ -314,8 +319,9 @@ impl<'a> Judge<'a> {
         let mut hits = Hits::default();
         let names = |glob: &Glob, _: bool| glob.names(protected.parts);
         let anchors = self.anchors();
-        let other_names = self.other_names(&location.resolved);
-        for path in [&location.resolved].into_iter().chain(&other_names) {
+        // The place itself, by its name in the home directory.
+        let names_there: Vec<_> = self.links().1.names(&location.resolved).collect();
+        for path in [&location.resolved].into_iter().chain(&names_there) {
             self.index.find_path(path, writes, anchors, names, &mut hits);
         }
         hits.allow

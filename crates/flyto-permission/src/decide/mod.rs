@@ -96,9 +96,9 @@ pub(crate) struct Judge<'a> {
     pub(crate) of_tool: Hits<'a>,
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
-    /// What rules and protected places name through links; looked up when it is
-    /// first needed.
-    links: OnceCell<Vec<Arc<Links>>>,
+    /// What rules, and what protected places name through links; looked up when it
+    /// is first needed.
+    links: OnceCell<(Vec<Arc<Links>>, Arc<Links>)>,
     /// Words that were looked up as paths before, those that may name another path
     /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]

@@ -12,6 +12,7 @@ use crate::{
     bash::Word,
     glob::Anchor,
     index::{Narrows, paths::below},
+    links::Links,
 };
 
 /// Most names in directories that one decision looks at for wildcards. A wildcard
@@ -49,6 +50,16 @@ impl Judge<'_> {
             let parts: Vec<&str> = whole.split('/').filter(|it| !it.is_empty()).collect();
             touches_keys |= self.key_places().any(|it| may_name(&parts, &it));
             self.narrow_parts(&parts, text);
+            let renamed = |links: &Links| links.renamed(&parts, fits).collect::<Vec<_>>();
+            let (of_rules, of_places) = self.links();
+            let of_rules: Vec<_> = of_rules.iter().flat_map(|it| renamed(it)).collect();
+            let of_places = renamed(of_places);
+            for parts in &of_places {
+                touches_keys |= self.key_places().any(|it| may_name(&borrowed(parts), &it));
+            }
+            for parts in &of_rules {
+                self.narrow_parts(&borrowed(parts), text);
+            }
             if location.written == location.resolved {
                 break;
             }
@@ -216,6 +227,10 @@ impl Judge<'_> {
 fn subject(path: &str) -> Subject {
     let access = flyto_tools::Access::Unknown;
     Subject::Path { path: super::cut(path), resolved: None, access }
+}
+
+fn borrowed(parts: &[String]) -> Vec<&str> {
+    parts.iter().map(String::as_str).collect()
 }
 
 /// Whether a text holds a wildcard.

@@ -378,7 +378,7 @@ impl<'a> Judge<'a> {
             return false;
         }
         // Most words are the same path in all three, and it was looked up.
-        let Location { written, resolved, end } = location;
+        let Location { written, resolved, end, .. } = location;
         let is_absent_at = |path: &str| match end {
             End::There | End::Absent if path == resolved => *end == End::Absent,
             _ => is_absent(path),
@@ -418,7 +418,7 @@ impl<'a> Judge<'a> {
         }
         let located = located.ok().or_else(|| self.starts.by_text(path));
         let is_of_keys = |it: &Location| {
-            let names = self.other_names(&it.resolved);
+            let names = self.protected_names(it);
             may_touch_keys(&it.resolved) || names.iter().any(|it| may_touch_keys(it))
         };
         let leads_to_keys = by_text || located.as_ref().is_some_and(is_of_keys);

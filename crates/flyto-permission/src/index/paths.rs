@@ -34,6 +34,7 @@ pub(crate) struct PathIndex {
     /// How many patterns ask or deny.
     n_narrowing: usize,
     links: Cache,
+    links_of_places: Cache,
 }
 
 /// A pattern with the place of its rule in [`Index`]. `writes` is true for `Edit`
@@ -87,34 +88,44 @@ impl PathIndex {
     }
 
     /// The other names of what rules that ask or deny name before their first
-    /// wildcard, and of `places`.
-    pub(crate) fn links<'p>(
-        &self,
-        anchors: Anchors<'_>,
-        places: impl Iterator<Item = &'p str>,
-    ) -> Arc<Links> {
+    /// wildcard, as far as it is known where that lies.
+    pub(crate) fn links(&self, anchors: Anchors<'_>) -> Arc<Links> {
         let Anchors { home, working_dir, roots, .. } = anchors;
         let behind = |dir: &str, base: &str| format!("{}/{base}", dir.trim_end_matches('/'));
         self.links.get(&[home, working_dir], || {
             let relative: Vec<_> = roots.iter().map(String::as_str).chain(working_dir).collect();
             let mut res = BTreeSet::new();
+            let in_work: Vec<_> = relative.iter().copied().chain(home).collect();
             for it in self.patterns.iter().filter(|it| it.narrows) {
                 let starts: &[&str] = match it.glob.anchor {
                     Anchor::Root => &[""],
                     Anchor::Home => home.as_slice(),
                     Anchor::Relative => &relative,
-                    Anchor::Anywhere => &[],
+                    // It may lie anywhere, and most often does here.
+                    Anchor::Anywhere => &in_work,
                 };
                 let base = it.glob.base();
                 if !base.is_empty() {
                     res.extend(starts.iter().map(|dir| behind(dir, &base)));
                 }
             }
-            res.extend(places.filter_map(|place| match place.starts_with('/') {
-                true => Some(place.to_owned()),
-                false => home.map(|it| behind(it, place)),
-            }));
             res
+        })
+    }
+
+    /// The same of protected `places`: a name without a slash at its start lies in
+    /// the home directory.
+    pub(crate) fn links_of_places<'p>(
+        &self,
+        home: Option<&str>,
+        places: impl Iterator<Item = &'p str>,
+    ) -> Arc<Links> {
+        self.links_of_places.get(&[home], || {
+            let absolute = |place: &str| match place.starts_with('/') {
+                true => Some(place.to_owned()),
+                false => home.map(|it| format!("{}/{place}", it.trim_end_matches('/'))),
+            };
+            places.filter_map(absolute).collect()
         })
     }
 
