@@ -559,6 +559,29 @@ async fn what_waits_can_be_ended() {
 }
 
 #[tokio::test]
+async fn after_a_call_that_ran_when_all_were_ended_none_is_started() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let env = env(ReadyOptions::new());
+    let does = "echo $$ >>pids; read -r line; mkfifo go; : >asked; cat go";
+    let script = format!("cd {:?}; {does}", dir.path());
+    let ends = async {
+        while !dir.path().join("asked").exists() {
+            yield_now().await;
+        }
+        env.end_waiting();
+        fs::write(dir.path().join("go"), "").expect("it is read");
+    };
+    let (outcome, ()) = tokio::join!(call(&env, &script, "x"), ends);
+    assert!(outcome.success(), "{outcome:?}");
+    // This one's process is started after that of the other would have been.
+    call(&env, ECHO, "x").await;
+    until_waiting(&env, 1).await;
+    assert!(is_ready(&call(&env, ECHO, "x").await));
+    let pids = fs::read_to_string(dir.path().join("pids")).expect("the call wrote it");
+    assert_eq!(pids.lines().count(), 1, "{pids}");
+}
+
+#[tokio::test]
 async fn a_call_that_is_over_takes_no_process() {
     let env = env(ReadyOptions::new());
     call(&env, ECHO, "x").await;

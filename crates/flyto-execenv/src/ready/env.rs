@@ -26,8 +26,8 @@ impl ExecEnv {
         self.pool().map_or(0, |it| it.n_waiting())
     }
 
-    /// Ends the processes that wait, and those that are being started to wait: what would be started now may differ. The
-    /// next call of a program starts its own, and after it the next one waits.
+    /// Ends the processes that wait, and those that are being started to wait: what would be started now may differ. None is
+    /// started after a call that runs. The next call of a program starts its own, and after it the next one waits.
     pub fn end_waiting(&self) {
         if let Some(pool) = self.pool() {
             pool.end_all();

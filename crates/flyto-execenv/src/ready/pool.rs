@@ -48,17 +48,25 @@ pub(crate) struct Pool {
 /// other call needs the CPU.
 pub(crate) struct Lease {
     pool: Arc<Pool>,
-    key: Key,
+    next: Next,
     call: u64,
+}
+
+/// The process that is to be started after a call.
+#[derive(Clone)]
+struct Next {
+    key: Key,
+    /// How often all were ended before the call. After a further time the program may be one that is gone.
+    n_ends: u64,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let (pool, key) = (Arc::clone(&self.pool), self.key.clone());
+        let (pool, next) = (Arc::clone(&self.pool), self.next.clone());
         {
             let mut state = pool.state();
             state.calls.remove(&self.call);
-            if let Some(program) = state.program(&key) {
+            if let Some(program) = state.program(&next.key) {
                 program.n_calls = program.n_calls.saturating_sub(1);
             }
             pool.tell_free(&state);
@@ -66,7 +74,7 @@ impl Drop for Lease {
         // A host that ends needs no further process.
         if let Ok(runtime) = Handle::try_current() {
             let pool = Arc::downgrade(&pool);
-            runtime.spawn(async move { start_next(pool, key).await });
+            runtime.spawn(async move { start_next(pool, next).await });
         }
     }
 }
@@ -140,8 +148,12 @@ impl Pool {
         spec: &Spec,
     ) -> (Lease, Result<Held, ColdStart>) {
         let key = Key::new(executor, spec);
-        let call = self.state().call(&key);
-        let lease = Lease { pool: Arc::clone(self), key: key.clone(), call };
+        let (call, n_ends) = {
+            let mut state = self.state();
+            (state.call(&key), state.n_ends)
+        };
+        let next = Next { key: key.clone(), n_ends };
+        let lease = Lease { pool: Arc::clone(self), next, call };
         let held = self.take_waiting(&key).await;
         (lease, held)
     }
@@ -307,8 +319,8 @@ impl Drop for Start {
 }
 
 /// Waits until a CPU is free for a process of a program: a start is in no call's way. `false` where enough of its processes
-/// wait, or are waited for here.
-async fn until_free(weak: &Weak<Pool>, key: &Key) -> bool {
+/// wait, or are waited for here, and where all were ended since its call began.
+async fn until_free(weak: &Weak<Pool>, next: &Next) -> bool {
     let mut is_pending = false;
     loop {
         let (free, end) = {
@@ -316,11 +328,12 @@ async fn until_free(weak: &Weak<Pool>, key: &Key) -> bool {
             let free = Arc::clone(&pool.free);
             let mut state = pool.state();
             let end = state.busy_until(pool.n_cpus, Instant::now()).filter(|_| !state.is_closed);
-            let Some(program) = state.program(key) else { return false };
+            let is_void = state.n_ends != next.n_ends;
+            let Some(program) = state.program(&next.key) else { return false };
             if is_pending {
                 program.n_pending = program.n_pending.saturating_sub(1);
             }
-            if !program.wants_more(pool.options.processes) {
+            if is_void || !program.wants_more(pool.options.processes) {
                 // It has no use for what it was told.
                 pool.tell_free(&state);
                 return false;
@@ -334,20 +347,21 @@ async fn until_free(weak: &Weak<Pool>, key: &Key) -> bool {
     }
 }
 
-/// Starts the process for the next call of a program, unless enough of them wait.
-async fn start_next(weak: Weak<Pool>, key: Key) {
-    if !until_free(&weak, &key).await {
+/// Starts the process for the next call of a program, unless enough of them wait, or all were ended since its call began.
+async fn start_next(weak: Weak<Pool>, next: Next) {
+    if !until_free(&weak, &next).await {
         return;
     }
-    let (id, n_ends, _start) = {
+    let Next { key, n_ends } = next;
+    let (id, _start) = {
         let Some(pool) = weak.upgrade() else { return };
         let mut state = pool.state();
-        if !state.makes_room(&key, pool.options.processes) {
+        if state.n_ends != n_ends || !state.makes_room(&key, pool.options.processes) {
             return;
         }
         state.next_id += 1;
         state.n_starts += 1;
-        (state.next_id, state.n_ends, Start(Weak::clone(&weak)))
+        (state.next_id, Start(Weak::clone(&weak)))
     };
     let res = start(&weak, &key).await;
     // From here on, dropping it ends it before its input.

@@ -22,7 +22,7 @@ pub(super) struct State {
     /// When the calls began that run, by their numbers, which ascend.
     pub(super) calls: BTreeMap<u64, Instant>,
     pub(super) next_id: u64,
-    /// How often all were ended. What was being started meanwhile does not wait.
+    /// How often all were ended. After a call that began before the last time, no process is started, and none waits.
     pub(super) n_ends: u64,
     /// No further process waits.
     pub(super) is_closed: bool,
@@ -127,7 +127,8 @@ impl State {
         program.useless = Some(useless);
     }
 
-    /// Takes what came of a start that began when there were `n_ends` ends; gives back a process that is not to wait.
+    /// Takes what came of a start after a call that began when there were `n_ends` ends; gives back a process that is not to
+    /// wait.
     pub(super) fn started(
         &mut self,
         key: &Key,
