@@ -2,13 +2,19 @@
 
 #![cfg(supervised)]
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use flyto_execenv::{
-    Capability, ExecEnv, ExecReadiness, Executor, Exit, Filesystem, Isolation, KillScope, Limits,
-    Network, Outcome, Ready, ReadyOptions, Signal, Spec, Stdin, SystemCalls, Target,
+    Capability, ColdStart, ExecEnv, ExecReadiness, Executor, Exit, Filesystem, Isolation,
+    KillScope, Limits, Network, Outcome, Ready, ReadyOptions, Signal, Spec, Stdin, SystemCalls,
+    Target,
 };
 use flyto_execenv_linux::Linux;
+use tempfile::TempDir;
 use tokio::task::yield_now;
 
 /// A backstop for broken code; no test compares times.
@@ -97,9 +103,8 @@ async fn it_waits_under_the_isolation_of_its_calls() {
     let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
     let closed = tempfile::tempdir().expect("a directory");
     fs::write(closed.path().join("secret"), "it is read").expect("it is ours");
-    let system = ["/bin", "/usr", "/lib", "/lib64", "/etc/ld.so.cache"].map(Into::into);
     let isolation = Isolation::new()
-        .filesystem(Filesystem::Grants { read: system.into(), write: [].into() })
+        .filesystem(Filesystem::Grants { read: system().collect(), write: [].into() })
         .network(Network::Off)
         .system_calls(SystemCalls::Restricted);
     // It looks before it is asked, and after.
@@ -121,8 +126,8 @@ async fn a_granted_directory_that_was_replaced_refuses_the_call() {
     let dir = tempfile::tempdir().expect("a directory");
     let granted = dir.path().canonicalize().expect("it is there").join("granted");
     fs::create_dir(&granted).expect("it is ours");
-    let system = ["/bin", "/usr", "/lib", "/lib64", "/etc/ld.so.cache"].map(Into::into);
-    let filesystem = Filesystem::Grants { read: system.into(), write: [granted.clone()].into() };
+    let filesystem =
+        Filesystem::Grants { read: system().collect(), write: [granted.clone()].into() };
     let spec = spec("read -r line; echo $line").isolation(Isolation::new().filesystem(filesystem));
     served_ready(&env, &spec).await;
     until_waiting(&env, 1).await;
@@ -130,6 +135,106 @@ async fn a_granted_directory_that_was_replaced_refuses_the_call() {
     fs::create_dir(&granted).expect("it is ours");
     let err = env.run(spec).await.expect_err("another directory is granted");
     assert!(err.to_string().contains("another directory took its place"), "{err}");
+}
+
+/// What every shell needs to read.
+fn system() -> impl Iterator<Item = PathBuf> {
+    ["/bin", "/usr", "/lib", "/lib64", "/etc/ld.so.cache"].into_iter().map(Into::into)
+}
+
+/// A directory with this in it, for what is confined by paths, which is old enough that another change of it would show.
+fn settled(dirs: &[&str]) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().canonicalize().expect("it is there");
+    for dir in dirs {
+        fs::create_dir(path.join(dir)).expect("it is ours");
+    }
+    let changed = fs::metadata(&path).and_then(|it| it.modified()).expect("it is there");
+    while SystemTime::now() < changed + Duration::from_millis(200) {
+        std::thread::yield_now();
+    }
+    (dir, path)
+}
+
+/// Checks that a process which waits serves no call after `change`, that this directory is told as the reason, and that the
+/// call's own process says `expect`; then, that the next call is served by one that waited.
+async fn check_outdated(
+    env: &ExecEnv,
+    spec: Spec,
+    change: impl FnOnce(),
+    by: PathBuf,
+    expect: &str,
+) {
+    served_ready(env, &spec).await;
+    until_waiting(env, 1).await;
+    change();
+    let outcome = env.run(spec.clone()).await.expect("it starts");
+    assert_eq!(outcome.readiness, ExecReadiness::Cold(ColdStart::Changed(by)));
+    assert_eq!(text(&outcome), expect);
+    until_waiting(env, 1).await;
+    let outcome = env.run(spec).await.expect("it starts");
+    assert!(matches!(outcome.readiness, ExecReadiness::Ready { .. }), "{outcome:?}");
+    assert_eq!(text(&outcome), expect);
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_is_what_is_there_at_the_call() {
+    let linux = Linux::new();
+    if !linux.capabilities().has(Capability::FilesystemReadOnly) {
+        println!("skipped: this machine confines no programs");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let (_dir, project) = settled(&["sub"]);
+    let (hooks, settings) = (project.join("hooks"), project.join("sub/settings"));
+    let filesystem = Filesystem::Grants {
+        read: system().collect(),
+        write: [project.clone(), "/dev/null".into()].into(),
+    };
+    let isolation = Isolation::new().filesystem(filesystem).read_only(&hooks).read_only(&settings);
+    let script = format!(
+        "read -r line; cd {project:?}; for it in hooks/hook sub/settings; do \
+         [ -e $it ] && ( echo $line >>$it ) 2>/dev/null && echo $it; done; :"
+    );
+    let spec = spec(&script).isolation(isolation);
+    let make_hook = || {
+        fs::create_dir(&hooks).expect("it is ours");
+        fs::write(hooks.join("hook"), "ours\n").expect("it is ours");
+    };
+    check_outdated(&env, spec.clone(), make_hook, project.clone(), "").await;
+    let make_settings = || fs::write(&settings, "ours\n").expect("it is ours");
+    until_waiting(&env, 1).await;
+    make_settings();
+    let outcome = env.run(spec).await.expect("it starts");
+    let why = ColdStart::Changed(project.join("sub"));
+    assert_eq!(
+        (outcome.readiness.clone(), text(&outcome)),
+        (ExecReadiness::Cold(why), String::new())
+    );
+    for it in [hooks.join("hook"), settings] {
+        assert_eq!(fs::read_to_string(it).expect("it is there"), "ours\n");
+    }
+}
+
+#[tokio::test]
+async fn what_lies_beside_a_denied_path_is_read_as_it_is_at_the_call() {
+    let linux = Linux::new();
+    let needed = [Capability::FilesystemGrants, Capability::FilesystemDenials];
+    if !needed.iter().all(|it| linux.capabilities().has(*it)) {
+        println!("skipped: this machine confines no programs");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let (_dir, home) = settled(&["keys"]);
+    let filesystem = Filesystem::Grants {
+        read: system().chain([home.clone()]).collect(),
+        write: ["/dev/null".into()].into(),
+    };
+    let isolation = Isolation::new().filesystem(filesystem).deny(home.join("keys"));
+    let script = format!("read -r line; cd /; cat {:?} 2>/dev/null; :", home.join("notes"));
+    let make_notes = || fs::write(home.join("notes"), "new\n").expect("it is ours");
+    check_outdated(&env, spec(&script).isolation(isolation), make_notes, home.clone(), "new\n")
+        .await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The contract between callers and backends.
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -189,6 +189,15 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// What measures the memory that it holds, apart from this control, so that it can be asked while the program is handed to a
     /// call. By default there is none.
     fn memory_meter(&self) -> Option<MemoryMeter> {
+        None
+    }
+
+    /// A path that has changed since the start, so that another start of the same spec would keep the program to something else:
+    /// a file that it may not change and that was not there, say, or one that it may read since. A process that was started before
+    /// its call serves none then. What [`Executor::start_files`] tells of needs no second mention.
+    ///
+    /// Asked before each call that such a process would serve, so it has to be quick. By default nothing has changed.
+    fn outdated_by(&self) -> Option<PathBuf> {
         None
     }
 

@@ -246,6 +246,7 @@ fn touches_proc(denied: &Path) -> bool {
 /// It is kept open, since looking it up again at each call would take longer than what is asked of it.
 #[derive(Debug)]
 pub(super) struct Seen {
+    pub(super) path: PathBuf,
     dir: OwnedFd,
     stamp: Stamp,
 }
@@ -255,8 +256,8 @@ type Stamp = (i64, u32);
 
 impl Seen {
     /// Keeps a second descriptor of the directory.
-    fn new(dir: &OwnedFd) -> io::Result<Self> {
-        Ok(Self { stamp: stamp(dir)?, dir: dir.try_clone()? })
+    fn new(dir: &OwnedFd, path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), stamp: stamp(dir)?, dir: dir.try_clone()? })
     }
 
     /// Whether nothing was added, removed or renamed in it. Before Linux 6.13, a change within the clock
@@ -326,7 +327,7 @@ impl Rules<'_> {
     /// only.
     fn carve(&mut self, dir: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
         // Before it is listed: what is added meanwhile makes it look changed.
-        self.seen.push(Seen::new(dir)?);
+        self.seen.push(Seen::new(dir, path)?);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // What this user may not list stays closed.
         let Ok(listed) = openat(dir, ".", flags, Mode::empty()) else { return Ok(()) };

@@ -196,7 +196,13 @@ impl Confinement {
     /// one, so that a file which came later is closed, and one that was renamed may be. And it keeps
     /// paths from being changed that are there.
     pub(crate) fn is_current(&self) -> bool {
-        self.seen.iter().all(Seen::is_current) && self.read_only.is_current()
+        self.outdated_by().is_none()
+    }
+
+    /// A directory that is why it would be made in another way now.
+    pub(crate) fn outdated_by(&self) -> Option<&Path> {
+        let seen = self.seen.iter().find(|it| !it.is_current());
+        seen.map(|it| &*it.path).or_else(|| self.read_only.outdated_by())
     }
 }
 

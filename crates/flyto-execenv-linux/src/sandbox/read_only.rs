@@ -128,10 +128,15 @@ impl ReadOnly {
     }
 
     /// Whether the same would be found now.
+    pub(super) fn is_current(&self) -> bool {
+        self.outdated_by().is_none()
+    }
+
+    /// A directory in which something else would be found now.
     ///
     /// One statx(2) for each directory where nothing has changed.
-    pub(super) fn is_current(&self) -> bool {
-        self.dirs.iter().all(Directory::is_current)
+    pub(super) fn outdated_by(&self) -> Option<&Path> {
+        self.dirs.iter().find(|it| !it.is_current()).map(|it| &*it.path)
     }
 
     /// Whether this is one of the paths, or lies below one.

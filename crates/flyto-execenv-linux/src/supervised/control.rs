@@ -379,6 +379,10 @@ impl Control for Supervised {
         Some(Arc::new(move || memory_held(pid, false).max(counted.as_ref().and_then(bytes_held))))
     }
 
+    fn outdated_by(&self) -> Option<PathBuf> {
+        self.pool.outdated_by().map(Path::to_owned)
+    }
+
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
         let ended = self.end_tree(grace).await?;
         self.image.as_deref().map_or(Ok(()), PinnedImage::verify_ended)?;

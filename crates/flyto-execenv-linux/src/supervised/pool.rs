@@ -7,6 +7,7 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -104,6 +105,11 @@ impl Pool {
         let is_worn = self.kind.confinement.shared_memory.is_some()
             && self.n_started.load(Ordering::Relaxed) >= MAX_MEMORIES;
         !is_worn && self.kind.confinement.is_current()
+    }
+
+    /// A directory that is why a new one would enter something else.
+    pub(crate) fn outdated_by(&self) -> Option<&Path> {
+        self.kind.confinement.outdated_by()
     }
 
     /// Whether its supervisors make mounts.

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    path::PathBuf,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -66,6 +67,11 @@ impl Idle {
     /// What measures its memory, where that can be done.
     pub(super) fn meter(&self) -> Option<MemoryMeter> {
         self.running.as_ref()?.control.memory_meter()
+    }
+
+    /// What has changed in the place where it runs, so that a start would keep it to something else.
+    pub(super) fn outdated_by(&self) -> Option<PathBuf> {
+        self.running.as_ref()?.control.outdated_by()
     }
 
     /// Whether it still waits. Nothing is waited for.

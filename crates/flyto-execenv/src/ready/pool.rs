@@ -1,7 +1,7 @@
 //! All processes that wait, within their bounds.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread::available_parallelism,
     time::{Duration, SystemTime},
@@ -177,6 +177,10 @@ impl Pool {
                 continue;
             }
             // As late as can be.
+            if let (Ok(()), Some(path)) = (&look, idle.outdated_by()) {
+                self.is_outdated(key, path);
+                continue;
+            }
             let now = match &files {
                 Some(files) => files,
                 None => files.insert(Arc::new(key.executor.start_files(&key.spec)?)),
@@ -213,6 +217,13 @@ impl Pool {
             && let Some(program) = self.state().program(key)
         {
             program.useless = None;
+        }
+    }
+
+    /// Notes why a process of a program does not wait any more. One that was started since may.
+    fn is_outdated(&self, key: &Key, by: PathBuf) {
+        if let Some(program) = self.state().program(key) {
+            program.why = ColdStart::Changed(by);
         }
     }
 
