@@ -398,13 +398,16 @@ async fn start(
     if !key.executor.capabilities().has(Capability::PipedStreams) {
         return Err(ColdStart::Unsupported);
     }
+    let last_call = pool.upgrade().and_then(|it| it.state().program(key).map(|it| it.last_call));
     let mut files = start_files(key).await?;
     if let Some(pool) = pool.upgrade()
         && let Some(program) = pool.state().program(key)
         && let Some(useless) = &mut program.useless
     {
         if useless.turns_off(&files) {
-            useless.after_call = Some(files);
+            // What another call may have written since says nothing of an edit.
+            let is_after = program.n_calls == 0 && Some(program.last_call) == last_call;
+            useless.after_call = is_after.then_some(files);
             return Err(useless.cold_start());
         }
         if useless.is_off() {

@@ -64,6 +64,8 @@ pub(super) struct Program {
     /// Calls that run, and the most that ran at once since a process last waited in vain.
     pub(super) n_calls: usize,
     pub(super) most_calls: usize,
+    /// The number of the call that began last.
+    pub(super) last_call: u64,
     /// Processes in a row that could not wait.
     pub(super) useless: Option<Useless>,
     /// Why no process waits.
@@ -98,10 +100,11 @@ impl State {
                 Program::new(key.clone())
             }
         };
+        self.next_id += 1;
+        program.last_call = self.next_id;
         program.n_calls += 1;
         program.most_calls = program.most_calls.max(program.n_calls);
         self.programs.push(program);
-        self.next_id += 1;
         self.calls.insert(self.next_id, Instant::now());
         self.next_id
     }
@@ -185,6 +188,7 @@ impl Program {
             n_starting: 0,
             n_calls: 0,
             most_calls: 0,
+            last_call: 0,
             useless: None,
             why: ColdStart::NoneWaiting,
         }
