@@ -238,6 +238,48 @@ async fn what_lies_beside_a_denied_path_is_read_as_it_is_at_the_call() {
 }
 
 #[tokio::test]
+async fn what_it_left_is_ended_where_it_ended_before_its_call() {
+    let env = env();
+    let dir = tempfile::tempdir().expect("a directory");
+    let leaves = "setsid sleep 1000 >/dev/null 2>&1 & echo $! >new; mv new pid";
+    env.run(spec(&format!("cd {:?}; {leaves}", dir.path()))).await.expect("it starts");
+    let pid = || fs::read_to_string(dir.path().join("pid")).expect("the call wrote it");
+    let called = pid();
+    let left = loop {
+        match pid() {
+            pid if pid != called => break pid,
+            _ => yield_now().await,
+        }
+    };
+    // The time that one may wait is not over, and no call comes.
+    let gone = async {
+        while Path::new("/proc").join(left.trim()).exists() {
+            yield_now().await;
+        }
+    };
+    tokio::time::timeout(GUARD, gone).await.expect("in time");
+    until_waiting(&env, 0).await;
+}
+
+/// A call whose script does not find its file `called`, once it is known how the process before it ended; that, and what came of
+/// the call.
+async fn after_its_end(env: &ExecEnv, spec: &Spec, dir: &Path) -> (ColdStart, Outcome) {
+    let calls = async {
+        loop {
+            until_waiting(env, 0).await;
+            fs::remove_file(dir.join("called")).expect("a call made it");
+            let outcome = env.run(spec.clone()).await.expect("it starts");
+            match &outcome.readiness {
+                ExecReadiness::Cold(ColdStart::NoneWaiting) => yield_now().await,
+                ExecReadiness::Cold(why) => return (why.clone(), outcome),
+                _ => panic!("it was taken for one that waits: {outcome:?}"),
+            }
+        }
+    };
+    tokio::time::timeout(GUARD, calls).await.expect("in time")
+}
+
+#[tokio::test]
 async fn a_bound_ends_it_while_it_waits() {
     let linux = Linux::new();
     if !linux.capabilities().has(Capability::CpuLimit) {
@@ -263,10 +305,7 @@ async fn a_bound_ends_it_while_it_waits() {
     while Path::new("/proc").join(pid.trim()).exists() {
         yield_now().await;
     }
-    fs::remove_file(dir.path().join("called")).expect("it is there");
-    until_waiting(&env, 1).await;
-    let outcome = env.run(spec).await.expect("it starts");
-    let ExecReadiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
+    let (why, outcome) = after_its_end(&env, &spec, dir.path()).await;
     assert!(why.to_string().contains("was ended by signal"), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }
@@ -297,10 +336,7 @@ async fn one_that_ran_out_of_memory_while_it_waited_serves_no_call() {
     while Path::new("/proc").join(pid.trim()).exists() {
         yield_now().await;
     }
-    fs::remove_file(dir.path().join("called")).expect("it is there");
-    until_waiting(&env, 1).await;
-    let outcome = env.run(spec).await.expect("it starts");
-    let ExecReadiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
+    let (why, outcome) = after_its_end(&env, &spec, dir.path()).await;
     assert!(why.is_unfit(), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }

@@ -110,6 +110,35 @@ macro_rules! executor_by_pointer {
 
 executor_by_pointer!(Arc, Box);
 
+/// Shared controls are controls, so that one task can wait for an end that another one brings about.
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl<T: Control + ?Sized> Control for Arc<T> {
+    async fn wait(&self) -> Result<Exit, ExecError> {
+        (**self).wait().await
+    }
+
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        (**self).signal(signal, target)
+    }
+
+    fn usage(&self) -> Usage {
+        (**self).usage()
+    }
+
+    fn memory_meter(&self) -> Option<MemoryMeter> {
+        (**self).memory_meter()
+    }
+
+    fn outdated_by(&self) -> Option<PathBuf> {
+        (**self).outdated_by()
+    }
+
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        (**self).end(grace).await
+    }
+}
+
 /// One running program: its streams, and what can be done to it. Dropping it kills the tree at once.
 #[non_exhaustive]
 pub struct Running {

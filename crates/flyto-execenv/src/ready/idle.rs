@@ -16,8 +16,8 @@ use tokio::{
     time::Instant,
 };
 
-use super::{ColdStart, StartFiles};
-use crate::{MemoryMeter, Running, Signal, Target, Usage, traits::BoxedReader};
+use super::{ColdStart, StartFiles, watch::Watch};
+use crate::{Control, MemoryMeter, Running, Signal, Target, Usage, traits::BoxedReader};
 
 /// What a process may not have printed before it is asked: 64 KiB on one stream, as much as a pipe holds (pipe(7)). One that
 /// has may be waiting for a reader, and not for its input.
@@ -45,7 +45,9 @@ pub(super) struct Idle {
     pub(super) files: Arc<StartFiles>,
     /// Bytes of memory that it held when it was last looked at.
     pub(super) memory_bytes: u64,
-    /// The task that looks at it from time to time.
+    /// What waits for its end until a call takes it.
+    pub(super) watch: Arc<Watch>,
+    /// The task that looks after it.
     pub(super) task: Option<AbortHandle>,
 }
 
@@ -61,7 +63,10 @@ pub(crate) struct Held {
 impl Idle {
     pub(super) fn new(id: u64, running: Running, started: Instant, files: StartFiles) -> Self {
         let (printed, files) = (Default::default(), Arc::new(files));
-        Self { running: Some(running), printed, id, started, files, memory_bytes: 0, task: None }
+        let control: Arc<dyn Control> = running.control.into();
+        let watch = Arc::new(Watch::over(&control));
+        let running = Some(Running { control: Box::new(control), ..running });
+        Self { running, printed, id, started, files, memory_bytes: 0, watch, task: None }
     }
 
     /// What measures its memory, where that can be done.
@@ -74,13 +79,14 @@ impl Idle {
         self.running.as_ref()?.control.outdated_by()
     }
 
-    /// Whether it still waits. Nothing is waited for.
+    /// Whether it still waits. Nothing is waited for, and nothing else waits for its end from now on.
     ///
     /// # Errors
     ///
     /// It has ended, has closed its output, or has printed too much.
     pub(super) async fn look(&mut self) -> Result<(), ColdStart> {
         let Some(running) = &mut self.running else { return Err(ColdStart::NoneWaiting) };
+        self.watch.stop();
         // What the system reports is seen once the runtime has looked.
         tokio::task::yield_now().await;
         match at_once(running.control.wait()).await {
@@ -140,6 +146,7 @@ impl Idle {
 impl Idle {
     /// Kills it, before its input is closed.
     fn kill(&self) {
+        self.watch.stop();
         if let Some(running) = &self.running {
             let _ = running.control.signal(Signal::KILL, Target::Tree);
         }

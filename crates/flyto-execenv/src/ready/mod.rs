@@ -14,6 +14,7 @@ mod idle; //  one process that waits
 mod pool; //  all of them, within their bounds
 mod state; // what is known of them
 mod useless; // when there is none any more
+mod watch; // waiting for its end
 
 use std::{fmt, path::PathBuf, time::Duration};
 

@@ -18,8 +18,9 @@ use super::{
     ColdStart, ReadyOptions, StartFiles,
     idle::{Held, Idle},
     state::{Key, State},
+    watch::Watch,
 };
-use crate::{Capability, Executor, MemoryMeter, Spec};
+use crate::{Capability, ExecError, Executor, Exit, MemoryMeter, Spec};
 
 /// How long a start that is under way is waited for at the end: 5 s.
 const START_TIME: Duration = Duration::from_secs(5);
@@ -178,7 +179,7 @@ impl Pool {
             }
             // As late as can be.
             if let (Ok(()), Some(path)) = (&look, idle.outdated_by()) {
-                self.is_outdated(key, path);
+                self.is_outdated(key, idle.id, path);
                 continue;
             }
             let now = match &files {
@@ -220,11 +221,37 @@ impl Pool {
         }
     }
 
-    /// Notes why a process of a program does not wait any more. One that was started since may.
-    fn is_outdated(&self, key: &Key, by: PathBuf) {
+    /// Ends a process of a program that would be started in another way now. One that was started since may wait.
+    fn is_outdated(&self, key: &Key, id: u64, by: PathBuf) {
         if let Some(program) = self.state().program(key) {
+            program.waiting.retain(|it| it.id != id);
             program.why = ColdStart::Changed(by);
         }
+    }
+
+    /// Takes that a process has ended while it waited, with the files as they are now: it did not wait. What it left is ended.
+    fn has_ended(
+        &self,
+        key: &Key,
+        id: u64,
+        ended: Result<Exit, ExecError>,
+        files: Result<StartFiles, ColdStart>,
+    ) {
+        let mut state = self.state();
+        let Some(program) = state.program(key) else { return };
+        let Some(at) = program.waiting.iter().position(|it| it.id == id) else { return };
+        // Dropped when the lock is free again.
+        let idle = program.waiting.remove(at);
+        match (ended, files) {
+            (Ok(exit), Ok(now)) => {
+                let is_restless = idle.files.difference(&now).is_some();
+                state.was_useless(key, ColdStart::Ended(exit), &Arc::new(now), is_restless);
+            }
+            (Ok(_), Err(why)) => program.why = why,
+            // It was lost, which tells nothing about the program.
+            (Err(_), _) => {}
+        }
+        drop(state);
     }
 
     /// Ends what waits of a program: this file has changed since. A process that also did not wait counts by that reason.
@@ -379,9 +406,8 @@ async fn start_next(weak: Weak<Pool>, next: Next) {
     let res = res.map(|(running, started, files)| Idle::new(id, running, started, files));
     let Some(pool) = weak.upgrade() else { return };
     let unwanted = pool.state().started(&key, res, n_ends, |idle| {
-        let meter = idle.meter();
-        let keep = keep(Weak::clone(&weak), key.clone(), idle.id, pool.options.idle, meter);
-        tokio::spawn(keep).abort_handle()
+        let keeper = Keeper::new(Weak::clone(&weak), key.clone(), idle);
+        tokio::spawn(keeper.keep(pool.options.idle)).abort_handle()
     });
     Idle::end(unwanted.into_iter().collect()).await;
 }
@@ -431,30 +457,59 @@ async fn start(
     Ok((running, started, files))
 }
 
-/// Looks after one process that waits, until it is taken or its time is over. Whether it has ended is seen by the call that
-/// would take it.
-async fn keep(
+/// Looks after one process of a program that waits, until a call takes it or its time is over.
+struct Keeper {
     pool: Weak<Pool>,
     key: Key,
     id: u64,
-    idle_time: Duration,
+    watch: Arc<Watch>,
     meter: Option<MemoryMeter>,
-) {
-    // A time beyond the clock's range has no end.
-    let end = Instant::now().checked_add(idle_time);
-    let mut next = Instant::now() + FIRST_LOOK;
-    while end.is_none_or(|end| next < end) {
-        sleep_until(next).await;
-        let (files, bytes) = (start_files(&key).await, measure(meter.as_ref()).await);
-        let Some(pool) = pool.upgrade() else { return };
-        pool.looked_at(&key, id, files, bytes.unwrap_or(0));
-        next = Instant::now() + LOOK_TIME;
+}
+
+impl Keeper {
+    fn new(pool: Weak<Pool>, key: Key, idle: &Idle) -> Self {
+        let (watch, meter) = (Arc::clone(&idle.watch), idle.meter());
+        Self { pool, key, id: idle.id, watch, meter }
     }
-    if let Some(end) = end {
-        sleep_until(end).await;
+
+    /// Sees its end at once, so that nothing that it left goes on without a call.
+    async fn keep(self, idle_time: Duration) {
+        tokio::select! {
+            ended = self.watch.ended() => self.take_end(ended).await,
+            () = self.look(idle_time) => {}
+        }
     }
-    if let Some(pool) = pool.upgrade() {
-        pool.end_waiting(&key, id);
+
+    async fn take_end(&self, ended: Result<Exit, ExecError>) {
+        let files = start_files(&self.key).await;
+        if let Some(pool) = self.pool.upgrade() {
+            pool.has_ended(&self.key, self.id, ended, files);
+        }
+    }
+
+    /// Looks at it from time to time, and ends it when its time is over.
+    async fn look(&self, idle_time: Duration) {
+        // A time beyond the clock's range has no end.
+        let end = Instant::now().checked_add(idle_time);
+        let mut next = Instant::now() + FIRST_LOOK;
+        while end.is_none_or(|end| next < end) {
+            sleep_until(next).await;
+            let outdated_by = self.watch.outdated_by().await;
+            let files = start_files(&self.key).await;
+            let bytes = measure(self.meter.as_ref()).await.unwrap_or(0);
+            let Some(pool) = self.pool.upgrade() else { return };
+            match outdated_by {
+                Some(path) => pool.is_outdated(&self.key, self.id, path),
+                None => pool.looked_at(&self.key, self.id, files, bytes),
+            }
+            next = Instant::now() + LOOK_TIME;
+        }
+        if let Some(end) = end {
+            sleep_until(end).await;
+        }
+        if let Some(pool) = self.pool.upgrade() {
+            pool.end_waiting(&self.key, self.id);
+        }
     }
 }
 

@@ -200,15 +200,10 @@ async fn a_tool_that_does_not_wait_has_a_finding_and_is_given_up() {
     world.config.plugins.plugin_dirs = vec![fixtures.join("eager")];
     let host = world.host();
     let entry = host.find("eager:act").expect("loaded");
-    let mut reasons = Vec::new();
-    while reasons.len() < 4 {
+    let mut reasons = Vec::<String>::new();
+    while reasons.last().is_none_or(|it| !it.contains("three of its processes")) {
+        until_waiting(&host, 0).await;
         let result = run(&host, "eager:act").await;
-        let called = result.output.trim_end().to_owned();
-        // The third one is the last.
-        if reasons.len() < 2 {
-            until_waiting(&host, 1).await;
-            until_gone(&pid(&world, "eager", &[&called]).await).await;
-        }
         let execution = result.execution.expect("it ran");
         if let Some(finding) = not_ready(&entry, &execution) {
             assert!(finding.help.as_deref().is_some_and(|it| it.contains("read its input")));
@@ -218,7 +213,6 @@ async fn a_tool_that_does_not_wait_has_a_finding_and_is_given_up() {
         }
     }
     assert!(reasons[0].contains("exited with code 0 before it was asked"), "{reasons:?}");
-    assert!(reasons[3].contains("three of its processes"), "{reasons:?}");
     until_waiting(&host, 0).await;
 }
 

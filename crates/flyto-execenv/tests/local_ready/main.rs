@@ -2,7 +2,9 @@
 
 #![cfg(all(unix, feature = "local"))]
 
+#[path = "../support/mod.rs"]
 mod support;
+mod unfit;
 
 use std::{
     fs,
@@ -11,9 +13,8 @@ use std::{
 };
 
 use flyto_execenv::{
-    Capture, Class, ColdStart, Ending, ExecEnv, ExecReadiness, Exit, Grants, Limits, Outcome,
-    Output, PeakMemory, Policies, Policy, Ready, ReadyOptions, RunOptions, Signal, Spec, Usage,
-    local::Local,
+    Capture, Class, ColdStart, Ending, ExecEnv, ExecReadiness, Grants, Limits, Outcome, Output,
+    PeakMemory, Policies, Policy, Ready, ReadyOptions, RunOptions, Spec, Usage, local::Local,
 };
 use support::{GUARD, assert_gone, is_alive, sh, text};
 use tokio::task::yield_now;
@@ -175,96 +176,6 @@ async fn a_file_of_a_moment_ago_is_not_started_before() {
 }
 
 #[tokio::test]
-async fn a_program_that_writes_beside_itself_is_given_up() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (program, log) = (dir.path().join("run"), dir.path().join("log"));
-    // It acts before it reads. The end of a call is later than the last change by more than the clock's step.
-    write_settled(&program, "#!/bin/sh\necho $$ >>log; sleep 0.3; echo $$ >ran; echo done\n");
-    fs::write(&log, "").expect("it is ours");
-    let spec = || {
-        let spec = Spec::new(program.as_os_str()).working_dir(dir.path()).deadline(GUARD);
-        let spec = spec.env_var("PATH", "/usr/bin:/bin");
-        spec.stdin_bytes("x\n").ready(Ready::new().watch(&log))
-    };
-    let env = env(ReadyOptions::new());
-    let n_runs = || fs::read_to_string(&log).expect("it is there").lines().count();
-    for n_calls in 1..=3 {
-        let ExecReadiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
-            panic!("it was served by a process that acted before");
-        };
-        assert_eq!(
-            n_calls > 1,
-            matches!(why, ColdStart::Ended(_) | ColdStart::Changed(_)),
-            "{why}"
-        );
-        // The process that is started next acts as well.
-        while n_runs() < 2 * n_calls {
-            yield_now().await;
-        }
-        until_waiting(&env, 1).await;
-    }
-    for _ in 0..2 {
-        let n_before = n_runs();
-        let ExecReadiness::Cold(why) = env.run(spec()).await.expect("it starts").readiness else {
-            panic!("it was served by a process that acted before");
-        };
-        assert!(matches!(why, ColdStart::TurnedOff(_)), "{why}");
-        assert_eq!(n_runs(), n_before + 1);
-    }
-    // Another program gets a chance, whatever its files are.
-    write_settled(&program, "#!/bin/sh\nread -r line; echo $line");
-    env.run(spec()).await.expect("it starts");
-    until_waiting(&env, 1).await;
-    let next = env.run(spec()).await.expect("it starts");
-    assert!(is_ready(&next), "{next:?}");
-}
-
-#[tokio::test]
-async fn a_program_that_writes_beside_itself_within_its_call_is_kept() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let log = dir.path().join("log");
-    write_settled(&log, "");
-    let env = env(ReadyOptions::new());
-    let script = format!("read -r line; echo $line >> {log:?}; echo $line");
-    let spec = || spec(&script, "x").ready(Ready::new().watch(dir.path()));
-    for n_calls in 1..=5 {
-        let outcome = env.run(spec()).await.expect("it starts");
-        assert_eq!(is_ready(&outcome), n_calls > 1, "{outcome:?}");
-        until_waiting(&env, 1).await;
-    }
-    assert_eq!(fs::read_to_string(&log).expect("written"), "x\n".repeat(5));
-}
-
-#[tokio::test]
-async fn an_edit_between_calls_turns_a_program_on_again() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let library = dir.path().join("lib");
-    write_settled(&library, "0");
-    let env = env(ReadyOptions::new());
-    let spec = || spec(ECHO, "x").ready(Ready::new().watch(dir.path()));
-    env.run(spec()).await.expect("it starts");
-    for n_edits in 1..=3 {
-        until_waiting(&env, 1).await;
-        fs::write(&library, n_edits.to_string()).expect("it is ours");
-        assert!(!is_ready(&env.run(spec()).await.expect("it starts")));
-    }
-    // It is off, and an edit is seen by the first call that begins once the one before is over.
-    let mut n_edits = 3;
-    loop {
-        n_edits += 1;
-        fs::write(&library, n_edits.to_string()).expect("it is ours");
-        match env.run(spec()).await.expect("it starts").readiness {
-            ExecReadiness::Cold(ColdStart::TurnedOff(_)) if env.waiting_processes() == 0 => {
-                yield_now().await
-            }
-            _ => break,
-        }
-    }
-    until_waiting(&env, 1).await;
-    assert!(is_ready(&env.run(spec()).await.expect("it starts")));
-}
-
-#[tokio::test]
 async fn a_process_whose_files_change_ends_without_a_call() {
     let dir = tempfile::tempdir().expect("a directory");
     let library = dir.path().join("lib");
@@ -285,42 +196,6 @@ async fn a_time_without_an_end_is_one() {
     call(&env, ECHO, "x").await;
     until_waiting(&env, 1).await;
     assert!(is_ready(&call(&env, ECHO, "x").await));
-}
-
-/// Checks that a program is given up whose processes do not wait for their input. `script` writes its process id to `pid` once
-/// that can be seen.
-async fn check_useless(script: &str, ends: bool, expect: ColdStart) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (env, script) = (env(ReadyOptions::new()), format!("cd {:?}; {script}", dir.path()));
-    let mut reasons = Vec::new();
-    for _ in 0..4 {
-        let ExecReadiness::Cold(why) = call(&env, &script, "x").await.readiness else {
-            panic!("it was taken for one that waits: {script} {reasons:?}");
-        };
-        if why == ColdStart::TurnedOff(expect.clone().into()) {
-            return assert_eq!(reasons, [ColdStart::NoneWaiting, expect.clone(), expect]);
-        }
-        reasons.push(why);
-        let called = pid_of(dir.path(), None).await;
-        let waits = pid_of(dir.path(), Some(called)).await;
-        until_waiting(&env, 1).await;
-        while ends && is_alive(waits) {
-            yield_now().await;
-        }
-        fs::remove_file(dir.path().join("pid")).expect("it is there");
-    }
-    panic!("it is not given up: {reasons:?}");
-}
-
-#[tokio::test]
-async fn a_program_that_does_not_wait_is_not_kept() {
-    let told = "echo $$ >new; mv new pid";
-    check_useless(&format!("{told}; exit 3"), true, ColdStart::Ended(Exit::Code(3))).await;
-    let chatty = format!("head -c 65536 /dev/zero; {told}; read -r line");
-    check_useless(&chatty, false, ColdStart::Printed).await;
-    let mute = format!("exec >&- 2>&-; {told}; sleep 1000");
-    let mute = format!("[ -e pid ] || {{ {told}; exit; }}; {mute}");
-    check_useless(&mute, false, ColdStart::Closed).await;
 }
 
 #[tokio::test]
@@ -355,22 +230,6 @@ async fn pid_of(dir: &Path, other_than: Option<u32>) -> u32 {
 fn kill(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("above zero");
     rustix::process::kill_process(pid, signal).expect("it is ours");
-}
-
-#[tokio::test]
-async fn a_process_that_was_killed_while_it_waited_serves_no_call() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
-    let first = told(&call(&env, &script, "x").await).0;
-    let waits = pid_of(dir.path(), Some(first)).await;
-    until_waiting(&env, 1).await;
-    kill(waits, rustix::process::Signal::KILL);
-    while is_alive(waits) {
-        yield_now().await;
-    }
-    let next = call(&env, &script, "x").await;
-    assert_eq!(next.readiness, ExecReadiness::Cold(ColdStart::Ended(Exit::Signal(Signal::KILL))));
-    assert!(next.success());
 }
 
 #[cfg(target_os = "linux")]
@@ -444,52 +303,6 @@ async fn a_process_waits_no_longer_than_it_may() {
     let waits = pid_of(dir.path(), Some(first)).await;
     until_waiting(&env, 0).await;
     assert_gone(&[waits]);
-}
-
-/// A script with children that hold so many MiB each, before it reads.
-fn holds(mib: u32, children: u32) -> String {
-    let block = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", mib << 20);
-    let child = format!("( {block}; sleep 1000; : ) >/dev/null 2>&1 &");
-    format!("for i in $(seq {children}); do {child} done; read -r line")
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn all_of_them_hold_no_more_memory_than_they_may() {
-    const MIB: u64 = 1 << 20;
-    let env = env(ReadyOptions::new().memory_bytes(48 * MIB));
-    let [one, other] = ["", "; :"].map(|it| format!("{}{it}", holds(8, 4)));
-    call(&env, &one, "x").await;
-    call(&env, &other, "x").await;
-    until_waiting(&env, 2).await;
-    // Each is a tree of 32 MiB. The one that was called least lately goes.
-    until_waiting(&env, 1).await;
-    assert_eq!(call(&env, &one, "x").await.readiness, ExecReadiness::Cold(ColdStart::Memory));
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_program_that_is_above_the_bound_is_given_up() {
-    const MIB: u64 = 1 << 20;
-    let env = env(ReadyOptions::new().memory_bytes(20 * MIB));
-    call(&env, ECHO, "x").await;
-    until_waiting(&env, 1).await;
-    // No process of it is as large as the bound, all of them are larger.
-    let script = holds(8, 4);
-    for n in 0..4 {
-        let ExecReadiness::Cold(why) = call(&env, &script, "x").await.readiness else {
-            panic!("it was kept")
-        };
-        match (n, why) {
-            (0, ColdStart::NoneWaiting) | (1 | 2, ColdStart::TooLarge { .. }) => {
-                until_waiting(&env, 2).await;
-                until_waiting(&env, 1).await;
-            }
-            (3, ColdStart::TurnedOff(_)) => {}
-            other => panic!("{other:?}"),
-        }
-    }
-    assert!(is_ready(&call(&env, ECHO, "x").await), "the others were not evicted");
 }
 
 #[cfg(target_os = "linux")]
