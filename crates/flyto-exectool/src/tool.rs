@@ -137,7 +137,7 @@ impl ExecTool {
             spec = spec.grace(def.grace());
         }
         if def.is_ready() {
-            spec = spec.ready(Ready::new().watch_beside_arguments());
+            spec = spec.ready(Ready::new().watch_beside_arguments().cpu_time(def.timeout()));
         }
         let mut metadata = Metadata::new();
         metadata.permission_class = PermissionClass::GENERIC;

@@ -169,6 +169,34 @@ async fn a_process_that_loaded_before_serves_a_call() {
     assert_eq!(env.waiting_processes(), 1);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_works_for_longer_than_a_call_may_is_ended() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // The calls answer.
+    let called = dir.path().join("called");
+    let script = format!("[ -e {called:?} ] && while :; do :; done; : >{called:?}");
+    let def = ExecToolDef::new("t", ["/bin/sh", "-c", &script]).expect("a good definition");
+    let def = def.with_timeout(Duration::from_secs(1)).with_ready();
+    let env = ExecEnv::builder(Local::new()).ready(ReadyOptions::new()).build();
+    let tool = ExecTool::new(def, env.clone(), host(dir.path()));
+    let call = async || {
+        let input = Input::parse("[1]").expect("JSON");
+        let result = tool.execute(&CallContext::new(), input).await.expect("it is a result");
+        result.execution.and_then(|it| it.readiness).expect("it says `ready`")
+    };
+    call().await;
+    while env.waiting_processes() == 0 {
+        tokio::task::yield_now().await;
+    }
+    while env.waiting_processes() != 0 {
+        tokio::task::yield_now().await;
+    }
+    fs::remove_file(&called).expect("the call made it");
+    let Readiness::Cold { why, help: Some(_) } = call().await else { panic!("it was kept") };
+    assert!(why.contains("of processor time"), "{why}");
+}
+
 #[tokio::test]
 async fn a_process_that_loaded_other_code_serves_no_call() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -362,7 +362,10 @@ impl PluginTool {
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(stderr))
             .deadline(self.timeout());
-        let spec = if def.ready { spec.ready(Ready::new().watch(&self.dir)) } else { spec };
+        let spec = match def.ready {
+            true => spec.ready(Ready::new().watch(&self.dir).cpu_time(self.timeout())),
+            false => spec,
+        };
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use flyto_execenv::{Environment, ExecEnv, ReadyOptions, local::Local};
 use flyto_plugin::{LoadOptions, PluginContext, PluginTool, load};
-use flyto_tools::{CallContext, Input, Tool as _, ToolResult};
+use flyto_tools::{CallContext, Input, Readiness, Tool as _, ToolResult};
 use tempfile::TempDir;
 use tokio::task::yield_now;
 
@@ -54,9 +54,9 @@ impl Host {
         tools.remove(0)
     }
 
-    async fn until_waiting(&self) {
+    async fn until_waiting(&self, processes: usize) {
         let waiting = async {
-            while self.env.waiting_processes() != 1 {
+            while self.env.waiting_processes() != processes {
                 yield_now().await;
             }
         };
@@ -99,7 +99,7 @@ async fn a_process_that_loaded_before_serves_one_call() {
         assert_eq!(execution.stderr.as_deref(), Some(&*format!("{process}\n")));
         assert!(!processes.contains(&process), "a process served two calls");
         processes.push(process);
-        host.until_waiting().await;
+        host.until_waiting(1).await;
     }
 }
 
@@ -117,7 +117,7 @@ async fn what_differs_starts_anew() {
     let host = Host::new(&argv("true"), SCRIPT);
     let tool = host.tool(&[]);
     call(&tool, "{}").await;
-    host.until_waiting().await;
+    host.until_waiting(1).await;
     // Another value of a variable.
     let other = host.tool(&[("GREETING", "hi")]);
     assert_eq!(told(&call(&other, "{}").await).1, "{} hi");
@@ -126,6 +126,27 @@ async fn what_differs_starts_anew() {
     write_settled(&host.dir.path().join("run.sh"), &script);
     assert_eq!(told(&call(&tool, "{}").await).1, "{} changed");
     assert_eq!(told(&call(&tool, "{}").await).1, "{} changed");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_works_for_longer_than_a_call_may_is_ended() {
+    let manifest = argv("true").replace(r#""ready""#, r#""timeout_seconds": 1, "ready""#);
+    // The calls answer.
+    let data = tempfile::tempdir().expect("a directory");
+    let called = data.path().join("called");
+    let script = format!("#!/bin/sh\n[ -e {called:?} ] && while :; do :; done; : >{called:?}\n");
+    let host = Host::new(&manifest, &script);
+    let tool = host.tool(&[]);
+    call(&tool, "{}").await;
+    host.until_waiting(1).await;
+    host.until_waiting(0).await;
+    fs::remove_file(called).expect("the call made it");
+    let execution = call(&tool, "{}").await.execution.expect("it ran");
+    let Some(Readiness::Cold { why, help: Some(help) }) = &execution.readiness else {
+        panic!("it was kept: {execution:?}")
+    };
+    assert!(why.contains("of processor time") && help.contains("read its input"), "{why}: {help}");
 }
 
 #[tokio::test]
@@ -137,8 +158,8 @@ async fn a_binary_plugin_waits_for_its_request() {
     let host = Host::new(manifest, script);
     let tool = host.tool(&[]);
     let first = told(&call(&tool, "{}").await).0;
-    host.until_waiting().await;
+    host.until_waiting(1).await;
     let second = told(&call(&tool, "{}").await).0;
     assert_ne!(first, second);
-    host.until_waiting().await;
+    host.until_waiting(1).await;
 }

@@ -124,10 +124,14 @@ impl Idle {
         })
     }
 
-    /// Hands it to a call.
-    pub(super) fn take(mut self, takes_signals: bool) -> Option<Held> {
+    /// What it has used so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.running.as_ref().map(|it| it.control.usage()).unwrap_or_default()
+    }
+
+    /// Hands it to a call, with what it has used until then.
+    pub(super) fn take(mut self, used: Usage, takes_signals: bool) -> Option<Held> {
         let mut running = self.running.take()?;
-        let used = running.control.usage();
         if takes_signals && CONT.name() == Some("SIGCONT") {
             // One that was stopped meanwhile goes on, and the backend lets go of its input; to another one it means nothing
             // (signal(7)).

@@ -45,6 +45,10 @@ pub struct Ready {
     /// Whether the directories are watched as well in which arguments lie that name files, and the program where it is a
     /// script that is named by its path: what such a file loads lies beside it. By default they are not.
     pub beside_arguments: bool,
+    /// How much processor time a process may use until it is asked, with its descendants: as much as the start of a call could.
+    /// One that has used more does not wait for its input, and counts as one that cannot. It holds where
+    /// [`Control::usage`](crate::Control::usage) tells that time. By default there is no bound.
+    pub cpu_time: Option<Duration>,
 }
 
 impl Ready {
@@ -58,6 +62,13 @@ impl Ready {
     #[must_use]
     pub fn watch(mut self, path: impl Into<PathBuf>) -> Self {
         self.watched.push(path.into());
+        self
+    }
+
+    /// Bounds the processor time that a process may use until it is asked.
+    #[must_use]
+    pub fn cpu_time(mut self, most: Duration) -> Self {
+        self.cpu_time = Some(most);
         self
     }
 
@@ -176,17 +187,31 @@ pub enum ColdStart {
         /// What it held.
         bytes: u64,
     },
+    /// The process used so much processor time before it was asked, more than it may ([`Ready::cpu_time`]).
+    Busy {
+        /// What it used.
+        cpu: Duration,
+    },
     /// A process could not be started, for this reason.
     NotStarted(String),
 }
 
 impl ColdStart {
-    /// Whether the program is to blame: it does not wait for its input, takes too much memory, or has too many files. A host
-    /// tells its author.
+    /// Whether the program is to blame: it does not wait for its input, takes too much memory or processor time, or has too many
+    /// files. A host tells its author.
     #[must_use]
     pub const fn is_unfit(&self) -> bool {
-        use ColdStart::{Closed, Ended, Printed, TooLarge, TooManyFiles, TurnedOff};
-        matches!(self, Ended(_) | Printed | Closed | TooLarge { .. } | TurnedOff(_) | TooManyFiles)
+        use ColdStart::{Busy, Closed, Ended, Printed, TooLarge, TooManyFiles, TurnedOff};
+        matches!(
+            self,
+            Ended(_)
+                | Printed
+                | Closed
+                | TooLarge { .. }
+                | Busy { .. }
+                | TurnedOff(_)
+                | TooManyFiles
+        )
     }
 }
 
@@ -223,6 +248,10 @@ impl fmt::Display for ColdStart {
             Self::TooLarge { bytes } => {
                 let mib = bytes.div_ceil(1 << 20);
                 write!(f, "its process held {mib} MiB of memory, more than all that wait may")
+            }
+            Self::Busy { cpu } => {
+                let seconds = cpu.as_secs_f64();
+                write!(f, "its process used {seconds:.1} s of processor time before it was asked")
             }
             Self::NotStarted(why) => write!(f, "its process could not be started before: {why}"),
         }

@@ -28,7 +28,8 @@ const START_TIME: Duration = Duration::from_secs(5);
 /// How often files that have just changed, as by the call that is over, are looked at again before a start: 10 times.
 const SETTLING_LOOKS: u32 = 10;
 
-/// When a process that waits is looked at first, for its memory once it has loaded and for its files: after 1 s. Then every 10 s.
+/// When a process that waits is looked at first, for its memory once it has loaded and for its files: after 1 s. Then every 10 s, or
+/// when one that works may have used the processor time that it may.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LOOK_TIME: Duration = Duration::from_secs(10);
 
@@ -188,11 +189,16 @@ impl Pool {
             };
             match (look, idle.files.difference(now)) {
                 (Ok(()), None) => {
+                    let used = idle.usage();
+                    if let Some(cpu) = above_bound(key, used.cpu()) {
+                        self.state().was_useless(key, ColdStart::Busy { cpu }, now, false);
+                        continue;
+                    }
                     if let Some(program) = self.state().program(key) {
                         program.useless = None;
                     }
                     let takes_signals = key.executor.capabilities().has(Capability::Signals);
-                    return idle.take(takes_signals).ok_or(why);
+                    return idle.take(used, takes_signals).ok_or(why);
                 }
                 (look, Some(path)) => {
                     return Err(self.has_changed(key, &idle.files, now, path, look.err()));
@@ -302,6 +308,16 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Ends a process of a program that has used this much processor time, more than it may: it does not wait.
+    fn has_worked(&self, key: &Key, id: u64, cpu: Duration) {
+        let mut state = self.state();
+        let Some(program) = state.program(key) else { return };
+        let Some(idle) = program.waiting.iter().find(|it| it.id == id) else { return };
+        let files = Arc::clone(&idle.files);
+        program.waiting.retain(|it| it.id != id);
+        state.was_useless(key, ColdStart::Busy { cpu }, &files, false);
     }
 
     /// Takes what a process of a program holds, so many bytes of memory, and ends processes until all that wait hold no more than
@@ -492,17 +508,23 @@ impl Keeper {
         // A time beyond the clock's range has no end.
         let end = Instant::now().checked_add(idle_time);
         let mut next = Instant::now() + FIRST_LOOK;
+        let most = self.key.spec.ready.as_ref().and_then(|it| it.cpu_time);
+        let mut before = Duration::ZERO;
         while end.is_none_or(|end| next < end) {
             sleep_until(next).await;
-            let outdated_by = self.watch.outdated_by().await;
+            let (outdated_by, cpu) = self.watch.look().await;
             let files = start_files(&self.key).await;
             let bytes = measure(self.meter.as_ref()).await.unwrap_or(0);
             let Some(pool) = self.pool.upgrade() else { return };
             match outdated_by {
                 Some(path) => pool.is_outdated(&self.key, self.id, path),
-                None => pool.looked_at(&self.key, self.id, files, bytes),
+                None => match above_bound(&self.key, Some(cpu)) {
+                    Some(cpu) => pool.has_worked(&self.key, self.id, cpu),
+                    None => pool.looked_at(&self.key, self.id, files, bytes),
+                },
             }
-            next = Instant::now() + LOOK_TIME;
+            next = Instant::now() + until_next_look(most, before, cpu);
+            before = cpu;
         }
         if let Some(end) = end {
             sleep_until(end).await;
@@ -510,6 +532,22 @@ impl Keeper {
         if let Some(pool) = self.pool.upgrade() {
             pool.end_waiting(&self.key, self.id);
         }
+    }
+}
+
+/// The processor time that a process has used, where it is more than it may.
+fn above_bound(key: &Key, used: Option<Duration>) -> Option<Duration> {
+    let most = key.spec.ready.as_ref()?.cpu_time?;
+    used.filter(|it| *it > most)
+}
+
+/// How long a process is left alone that may use so much processor time, and had used these times at the last look and at this one.
+fn until_next_look(most: Option<Duration>, before: Duration, now: Duration) -> Duration {
+    match most {
+        Some(most) if now.saturating_sub(before) > FIRST_LOOK / 10 => {
+            most.saturating_sub(now).clamp(FIRST_LOOK, LOOK_TIME)
+        }
+        _ => LOOK_TIME,
     }
 }
 
@@ -524,4 +562,27 @@ async fn start_files(key: &Key) -> Result<StartFiles, ColdStart> {
 async fn measure(meter: Option<&MemoryMeter>) -> Option<u64> {
     let meter = Arc::clone(meter?);
     spawn_blocking(move || meter()).await.ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(most: Option<u64>, before: u64, now: u64, expect: u64) {
+        let seconds = Duration::from_secs;
+        let found = until_next_look(most.map(seconds), seconds(before), seconds(now));
+        assert_eq!(found, seconds(expect));
+    }
+
+    #[test]
+    fn one_that_works_is_looked_at_once_its_time_may_be_over() {
+        check(Some(3), 0, 1, 2);
+        check(Some(30), 0, 1, 10);
+        check(Some(30), 11, 21, 9);
+        check(Some(2), 1, 2, 1);
+        // It waits.
+        check(Some(3), 1, 1, 10);
+        check(None, 0, 1, 10);
+    }
 }

@@ -6,6 +6,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Poll,
+    time::Duration,
 };
 
 use tokio::task::spawn_blocking;
@@ -48,10 +49,11 @@ impl Watch {
         drop(end);
     }
 
-    /// [`Control::outdated_by`], on a thread that this may block.
-    pub(super) async fn outdated_by(&self) -> Option<PathBuf> {
-        let control = self.control.upgrade()?;
-        spawn_blocking(move || control.outdated_by()).await.ok()?
+    /// [`Control::outdated_by`], and the processor time that it has used, looked at on a thread that this may block.
+    pub(super) async fn look(&self) -> (Option<PathBuf>, Duration) {
+        let Some(control) = self.control.upgrade() else { return Default::default() };
+        let look = move || (control.outdated_by(), control.usage().cpu().unwrap_or_default());
+        spawn_blocking(look).await.unwrap_or_default()
     }
 
     fn end(&self) -> MutexGuard<'_, Option<End>> {

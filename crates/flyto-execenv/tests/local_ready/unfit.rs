@@ -1,6 +1,6 @@
 //! Processes that end, or are ended, while they wait, and programs that are given up.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use flyto_execenv::{ColdStart, ExecEnv, ExecReadiness, Exit, Ready, ReadyOptions, Signal, Spec};
 use tokio::task::yield_now;
@@ -147,6 +147,53 @@ async fn a_program_that_ends_before_it_reads_is_not_kept() {
     let pids = fs::read_to_string(dir.path().join("pids")).expect("it wrote them");
     assert_eq!(pids.lines().count(), n_calls as usize + 3, "three were started before a call");
     assert_eq!(env.waiting_processes(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_that_works_for_longer_than_it_may_is_not_kept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let env = env(ReadyOptions::new());
+    // The calls answer.
+    let script = format!("cd {:?}; [ -e called ] && while :; do :; done; : >called", dir.path());
+    let ready = Ready::new().cpu_time(Duration::from_millis(50));
+    let mut reasons = Vec::new();
+    while reasons.len() < 4 {
+        let outcome = env.run(spec(&script, "x").ready(ready.clone())).await.expect("it starts");
+        let ExecReadiness::Cold(why) = outcome.readiness else { panic!("it was kept") };
+        reasons.push(why);
+        if reasons.len() < 4 {
+            until_waiting(&env, 1).await;
+            until_waiting(&env, 0).await;
+        }
+        fs::remove_file(dir.path().join("called")).expect("the call made it");
+    }
+    let is_busy =
+        |it: &ColdStart| matches!(it, ColdStart::Busy { cpu } if *cpu > Duration::from_millis(50));
+    let [ColdStart::NoneWaiting, one, other, ColdStart::TurnedOff(last)] = &*reasons else {
+        panic!("{reasons:?}")
+    };
+    assert!([one, other, &**last].into_iter().all(is_busy), "{reasons:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_has_worked_for_longer_than_it_may_serves_no_call() {
+    let env = env(ReadyOptions::new());
+    let ready = Ready::new().cpu_time(Duration::from_nanos(1));
+    let calls = async {
+        loop {
+            let outcome = env.run(spec(ECHO, "x").ready(ready.clone())).await.expect("it starts");
+            match outcome.readiness {
+                ExecReadiness::Cold(ColdStart::Busy { .. }) => return,
+                // One that was taken before it ran has used nothing.
+                ExecReadiness::Ready { .. } | ExecReadiness::Cold(ColdStart::NoneWaiting) => {}
+                other => panic!("{other:?}"),
+            }
+            until_waiting(&env, 1).await;
+        }
+    };
+    tokio::time::timeout(GUARD, calls).await.expect("in time");
 }
 
 #[tokio::test]
