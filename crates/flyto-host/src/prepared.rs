@@ -191,6 +191,12 @@ impl Prepared {
         Some(Self::new(Arc::clone(&self.shared), entry, input, self.caller))
     }
 
+    /// Whether its tool is still the one that has the name.
+    pub(crate) fn is_current(&self) -> bool {
+        let now = self.shared.registry.get(self.entry().id().as_str());
+        now.is_some_and(|it| Arc::ptr_eq(it.tool(), self.entry().tool()))
+    }
+
     /// The tool as the plugin declares it; `None` for one that is no plugin's.
     #[must_use]
     pub fn plugin_tool(&self) -> Option<&PluginTool> {

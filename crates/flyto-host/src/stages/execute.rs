@@ -4,7 +4,11 @@ use async_trait::async_trait;
 use flyto_tools::Origin;
 
 use super::{Call, Next, Stage, StageResult, ToolRun, names};
-use crate::{native, readiness::not_ready, secrets::Outcome};
+use crate::{
+    native,
+    readiness::{may_wait, not_ready},
+    secrets::Outcome,
+};
 
 /// Runs the tool. Its result is what the stages behind this one see ([`Call::result`]); where it could not be tried, they
 /// see why ([`Call::error`]).
@@ -19,6 +23,10 @@ impl Stage for Execute {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         call.tool_run = ToolRun::Begun;
+        if may_wait(call.entry()) && !call.prepared.is_current() {
+            // Nothing is started for a later call of a tool that is gone, or another one by now.
+            call.ctx = call.ctx.clone().with_permission_once();
+        }
         let (entry, input) = (call.prepared.entry(), call.prepared.input().clone());
         let outcome = match &entry.tool().metadata().origin {
             // Their programs have the deadline, and are ended by the handle.

@@ -16,7 +16,7 @@ use flyto_host::{
     permission::Caller,
     stages::{Answer, CheckpointHandler, Question},
 };
-use flyto_tools::{Readiness, ToolResult};
+use flyto_tools::{CallContext, Input, Readiness, ToolResult};
 use tokio::task::yield_now;
 
 use crate::world::{World, call};
@@ -155,6 +155,27 @@ async fn a_reload_gives_up_what_was_started() {
     assert!(!is_ready(&run(&host, "p:run").await));
     until_waiting(&host, 1).await;
     assert!(is_ready(&run(&host, "p:run").await));
+}
+
+#[tokio::test]
+async fn a_call_of_a_tool_that_is_gone_starts_nothing_for_a_later_one() {
+    let world = world(SCRIPT);
+    let host = world.host();
+    let entry = host.find("p:run").expect("loaded");
+    write_manifest(&world, SCRIPT, "Runs again.");
+    settle(&world.path("plugins/p/plugin.json"));
+    assert!(!host.reload().is_empty());
+    // As after a question that was answered late.
+    let input = Input::parse("{}").expect("JSON");
+    let result = host.prepare_entry(entry, input).run(&CallContext::new()).await;
+    let result = result.expect("it was tried");
+    assert!(!result.is_error(), "{result:?}");
+    assert_eq!(result.execution.expect("it ran").readiness, None);
+    // The one that has its name now is started, and that is all.
+    run(&host, "p:run").await;
+    until_waiting(&host, 1).await;
+    assert!(is_ready(&run(&host, "p:run").await));
+    until_waiting(&host, 1).await;
 }
 
 #[tokio::test]
