@@ -195,7 +195,7 @@ fn compared(a: &Value, b: &Value) -> Option<Ordering> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::Arc};
+    use std::sync::Arc;
 
     use serde_json::json;
 
@@ -205,7 +205,7 @@ mod tests {
     fn conditions_compare_values_with_their_types() {
         let input =
             json!({"n": 2, "big": u64::MAX, "text": "b", "list": [1, {"a": 1.0}], "no": null});
-        let scope = Scope { input: Arc::new(input), steps: BTreeMap::new(), item: None };
+        let scope = Scope::new(Arc::new(input));
         let of = |name: &str| json!({"$ref": format!("/input/{name}")});
         for (condition, expected) in [
             (json!({"exists": of("n")}), Ok(true)),

@@ -25,6 +25,7 @@ mod outcome;
 mod read;
 mod registered;
 mod report;
+mod results;
 mod run;
 mod tool;
 mod undo;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     MAX_STEP_BYTES,
     cut::cut,
-    value::{StepValue, n_bytes},
+    results::{Output, StepValue},
 };
 
 /// Runs futures in the task of the caller, `width` at a time, in their order; none is started once `stop` said so.
@@ -66,15 +66,17 @@ pub(super) async fn at_once<F: Future>(
 pub(super) fn value_of(result: ToolResult, dir: Option<&SpillDir>) -> StepValue {
     let is_error = result.is_error();
     let (text, omitted) = cut(result.output, result.omitted, dir);
-    let n_data = result.data.as_ref().map_or(0, n_bytes);
-    let is_cut = omitted.is_some() || n_data > MAX_STEP_BYTES;
-    let data = result.data.filter(|_| n_data <= MAX_STEP_BYTES);
-    let output = match data {
-        Some(data) => data,
+    let data = result.data.map(|it| it.to_string());
+    let is_large = data.as_ref().is_some_and(|it| it.len() > MAX_STEP_BYTES);
+    let is_cut = omitted.is_some() || is_large;
+    let output = match data.filter(|_| !is_large) {
+        Some(data) => Output::Data(data),
         None => {
             let looks_so = !is_cut && text.trim_start().starts_with(['{', '[']);
-            let parsed = looks_so.then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
-            parsed.unwrap_or_else(|| text.clone().into())
+            match looks_so && serde_json::from_str::<Value>(&text).is_ok() {
+                true => Output::JsonText,
+                false => Output::Text,
+            }
         }
     };
     StepValue {

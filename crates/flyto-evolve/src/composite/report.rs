@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::{
     MAX_VALUE_BYTES,
     run::{Run, StepEnd},
-    value::n_bytes,
 };
 
 /// What became of a step.
@@ -95,14 +94,13 @@ impl Run<'_> {
                     report.duration_ms = u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX);
                     report.n_calls = end.n_calls;
                     report.why = end.why;
-                    let output = end.value.as_ref();
-                    let output = output.and_then(|it| it.output.as_ref().or(it.text.as_ref()));
-                    report.output = output.map(|it| match left.checked_sub(n_bytes(it)) {
-                        Some(rest) => {
-                            left = rest;
-                            it.clone()
+                    let shown = end.value.as_ref().and_then(|it| it.shown(left));
+                    report.output = shown.map(|it| match it {
+                        Ok((output, n_bytes)) => {
+                            left -= n_bytes;
+                            output
                         }
-                        None => "[left out: the results are too long together]".into(),
+                        Err(()) => "[left out: the results are too long together]".into(),
                     });
                 }
                 report

@@ -7,7 +7,6 @@
 mod items; // a list
 
 use std::{
-    collections::BTreeMap,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::{
@@ -28,7 +27,8 @@ use super::{
     cut::omitted_of,
     kept::Kept,
     outcome::{error_value, kind_of, value_of},
-    value::{Scope, StepValue},
+    results::StepValue,
+    value::Scope,
 };
 use crate::{
     RecordedStep,
@@ -61,6 +61,7 @@ pub(super) struct Ran {
     pub(super) fault: Fault,
     pub(super) output: Option<Value>,
     pub(super) omitted: Option<Omitted>,
+    /// None where the call succeeded.
     pub(super) steps: Vec<StepReport>,
     pub(super) undo: Option<UndoReport>,
 }
@@ -151,8 +152,7 @@ impl Run<'_> {
     pub(super) async fn run(&self) -> Ran {
         let n_steps = self.composite.steps.len();
         let mut ends: Vec<Option<StepEnd>> = (0..n_steps).map(|_| None).collect();
-        let mut scope =
-            Scope { input: Arc::clone(&self.input), steps: BTreeMap::new(), item: None };
+        let mut scope = Scope::new(Arc::clone(&self.input));
         let mut running: Vec<Pending<'_>> = Vec::new();
         let mut started = vec![false; n_steps];
         let mut ended = Ended::Done;
@@ -249,7 +249,12 @@ impl Run<'_> {
         };
         let undo = if wants_undo { Some(self.undo().await) } else { None };
         drop(undoing);
-        Ran { ended, failure, fault, output, omitted, steps: self.reports(&started, ends), undo }
+        // Only a failure is told with them.
+        let steps = match failure {
+            Some(_) => self.reports(&started, ends),
+            None => Vec::new(),
+        };
+        Ran { ended, failure, fault, output, omitted, steps, undo }
     }
 
     /// Whether what a step waits for is over: steps that it needs, and earlier ones that may not run beside it.
@@ -377,7 +382,7 @@ impl Run<'_> {
     /// fails.
     async fn call(&self, index: usize, step: &Step, scope: &Scope) -> CallEnd {
         let input = match step.with.eval(scope) {
-            Ok(input) if input.is_object() => input,
+            Ok(input) if input.is_object() => Input::from_value(input),
             Ok(other) => {
                 let what = format!(
                     "a tool is called with an object, and \"with\" gives {}",
@@ -414,14 +419,9 @@ impl Run<'_> {
                     item: scope.item.as_ref().map(|it| it.1),
                     is_undo: false,
                     tool: step.tool.clone(),
-                    input,
-                    text: value
-                        .text
-                        .as_ref()
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                        .to_owned(),
-                    output: value.output.clone().filter(|it| Some(it) != value.text.as_ref()),
+                    input: input.value().clone(),
+                    text: value.text().to_owned(),
+                    output: value.json().and_then(|_| value.output()),
                     failure: failure.clone(),
                     is_refused,
                     is_truncated: value.truncated == Value::Bool(true),
@@ -485,12 +485,11 @@ impl Run<'_> {
     }
 
     /// The deadline of the call is that of the step or of the composite, whichever is earlier.
-    async fn call_once(&self, step: &Step, input: Value) -> Attempt {
+    async fn call_once(&self, step: &Step, input: Input) -> Attempt {
         let mut ctx = self.inner.clone();
         if let Some(timeout) = step.timeout {
             ctx = ctx.with_time_limit(timeout);
         }
-        let input = Input::from_value(input);
         let called = self.caller.call_tool(&ctx, &step.tool, input);
         let result = match in_time(&ctx, called).await {
             Some(Ok(result)) => result,

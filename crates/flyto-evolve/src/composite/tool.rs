@@ -51,8 +51,10 @@ use crate::{
 ///
 /// | kept during a call | at most |
 /// | --- | --- |
-/// | results to which a step behind, or the output, refers | 256 KiB of text each |
-/// | results of the items of a step | 1 MiB together; no item begins once they are reached |
+/// | the result of a step | 256 KiB of text, and as much data |
+/// | results of the items of a step | 1 MiB together, as JSON; no item begins once they are reached |
+/// | results of all steps | 32 MiB of text, by these bounds and [`MAX_STEPS`](crate::MAX_STEPS) |
+/// | results that are taken apart, since a reference leads into them | those of 2 MiB of text, the others anew when they are needed |
 /// | inputs of what takes calls back | 16 MiB together; the call beyond fails |
 ///
 /// A call is refused where a step's tool changed so that the composite would be more permissive than what was approved: a

@@ -6,10 +6,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use flyto_tools::Omitted;
 use serde_json::{Map, Value};
 
-use super::MAX_VALUE_BYTES;
+use super::{
+    MAX_VALUE_BYTES,
+    results::{Output, Parsed, StepValue},
+};
 
 /// How deep a value of a step may be nested.
 const MAX_DEPTH: usize = 64;
@@ -42,21 +44,16 @@ pub(super) struct Ref {
 pub(super) struct Scope {
     pub(super) input: Arc<Value>,
     pub(super) steps: BTreeMap<String, Arc<StepValue>>,
+    /// What steps of the call looked into.
+    pub(super) parsed: Arc<Parsed>,
     pub(super) item: Option<(Arc<Value>, usize)>,
 }
 
-/// What a step gave, under `/steps/ID`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct StepValue {
-    pub(super) status: Value,
-    pub(super) is_error: Value,
-    pub(super) truncated: Value,
-    /// Missing where the step was skipped.
-    pub(super) text: Option<Value>,
-    /// Missing where the step was skipped or failed.
-    pub(super) output: Option<Value>,
-    /// How much of it is missing; no reference reaches it.
-    pub(super) omitted: Option<Omitted>,
+impl Scope {
+    /// The input, before any step.
+    pub(super) fn new(input: Arc<Value>) -> Self {
+        Self { input, steps: BTreeMap::new(), parsed: Arc::default(), item: None }
+    }
 }
 
 /// The members of a step that a reference may name.
@@ -89,34 +86,55 @@ impl Ref {
         (self.tokens[0] == "steps").then(|| self.tokens.get(1).map(String::as_str))?
     }
 
-    /// The value, if there is one.
+    /// Looks at the value, if there is one.
     ///
-    /// The value that the reference names, or `None`: a member that is not there, a position beyond
+    /// The value is what the reference names, or `None`: a member that is not there, a position beyond
     /// the end, an item outside of `for_each`, the output of a step that was skipped or failed. No
     /// part of a text is ever reached.
-    pub(super) fn get<'a>(&self, scope: &'a Scope, index: &'a Value) -> Option<&'a Value> {
-        let (root, rest) = match self.tokens[0].as_str() {
-            "input" => (&*scope.input, &self.tokens[1..]),
-            "item" => (&*scope.item.as_ref()?.0, &self.tokens[1..]),
-            "index" => (index, &self.tokens[1..]),
+    ///
+    /// # Errors
+    ///
+    /// The output of a step is nested too deep to be looked into.
+    pub(super) fn get<T>(
+        &self,
+        scope: &Scope,
+        index: &Value,
+        look: impl FnOnce(&Value) -> T,
+    ) -> Result<Option<T>, String> {
+        let taken_apart;
+        let found = match self.tokens[0].as_str() {
+            "input" => Some((&*scope.input, 1)),
+            "item" => scope.item.as_ref().map(|it| (&*it.0, 1)),
+            "index" => Some((index, 1)),
             _ => {
-                let step = scope.steps.get(self.tokens.get(1)?)?;
-                let member = match self.tokens.get(2)?.as_str() {
-                    "output" => step.output.as_ref()?,
-                    "text" => step.text.as_ref()?,
-                    "is_error" => &step.is_error,
-                    "status" => &step.status,
-                    "truncated" => &step.truncated,
-                    _ => return None,
+                let step = self.tokens.get(1).and_then(|it| scope.steps.get(it));
+                let Some((step, member)) = step.zip(self.tokens.get(2)) else { return Ok(None) };
+                let member = match member.as_str() {
+                    "output" => match &step.output {
+                        None => None,
+                        Some(Output::Text) => step.text.as_ref(),
+                        Some(_) => {
+                            taken_apart = scope.parsed.get(step)?;
+                            Some(&*taken_apart)
+                        }
+                    },
+                    "text" => step.text.as_ref(),
+                    "is_error" => Some(&step.is_error),
+                    "status" => Some(&step.status),
+                    "truncated" => Some(&step.truncated),
+                    _ => None,
                 };
-                (member, &self.tokens[3..])
+                member.map(|it| (it, 3))
             }
         };
-        rest.iter().try_fold(root, |value, token| match value {
-            Value::Object(map) => map.get(token),
-            Value::Array(items) => items.get(array_index(token)?),
-            _ => None,
-        })
+        let found = found.and_then(|(root, n_tokens)| {
+            self.tokens[n_tokens..].iter().try_fold(root, |value, token| match value {
+                Value::Object(map) => map.get(token),
+                Value::Array(items) => items.get(array_index(token)?),
+                _ => None,
+            })
+        });
+        Ok(found.map(look))
     }
 }
 
@@ -324,8 +342,8 @@ impl Expr {
         };
         Ok(Ok(match self {
             Self::Literal(value) => copied(value, left)?,
-            Self::Ref(it) => match it.get(scope, index) {
-                Some(value) => copied(value, left)?,
+            Self::Ref(it) => match it.get(scope, index, |value| copied(value, left))? {
+                Some(value) => value?,
                 None => return Ok(Err(it.pointer.clone())),
             },
             Self::Default(first, other) => match first.eval_within(scope, index, left)? {
@@ -403,7 +421,7 @@ mod tests {
     use super::*;
 
     fn scope(input: Value) -> Scope {
-        Scope { input: Arc::new(input), steps: BTreeMap::new(), item: None }
+        Scope::new(Arc::new(input))
     }
 
     fn parsed(value: &Value) -> Expr {
@@ -480,7 +498,8 @@ mod tests {
                 if it.tokens[0] == "input" && it.tokens.len() > 1 {
                     let rest = &text["/input".len()..];
                     let scope = scope(input);
-                    prop_assert_eq!(it.get(&scope, &Value::Null), scope.input.pointer(rest));
+                    let got = it.get(&scope, &Value::Null, Value::clone).unwrap();
+                    prop_assert_eq!(got.as_ref(), scope.input.pointer(rest));
                 }
             }
         }

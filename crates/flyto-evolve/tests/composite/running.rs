@@ -28,6 +28,21 @@ async fn values_keep_their_types_on_the_way() {
 }
 
 #[tokio::test]
+async fn numbers_keep_their_last_digit_on_the_way() {
+    let bench = Bench::new();
+    let numbers: Vec<f64> = (1..1000).map(|it| f64::from(it) / 7e5).collect();
+    let composite = json!({
+        "steps": [
+            {"id": "one", "tool": "echo", "with": {"all": by_ref("/input/all")}},
+            {"id": "each", "tool": "echo", "for_each": [1, 2], "with": {"all": by_ref("/steps/one/output/all")}},
+        ],
+        "output": by_ref("/steps/each/output/1/all"),
+    });
+    let result = bench.call(composite, json!({"all": numbers})).await;
+    assert_eq!(result.data.unwrap(), json!(numbers));
+}
+
+#[tokio::test]
 async fn what_failed_is_told_with_what_was_done_and_taken_back_in_reverse() {
     let bench = Bench::new();
     let undo = |path: &str| json!({"tool": "remove", "with": {"path": path, "was": by_ref("/steps/b/output/path")}});

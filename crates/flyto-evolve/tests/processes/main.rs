@@ -9,6 +9,7 @@
 
 mod disk;
 mod kill;
+mod memory;
 mod shared;
 mod writer;
 
@@ -29,6 +30,9 @@ fn main() -> ExitCode {
         trial("kills_lose_no_acknowledged_version", kill::kills),
         trial("two_processes_that_update_one_version_make_one", shared::one_base),
         trial("four_processes_write_one_history", shared::four_writers),
+        // Only Linux tells how much memory a process had.
+        trial("results_of_steps_take_little_memory", memory::of_results)
+            .with_ignored_flag(cfg!(not(target_os = "linux"))),
         trial("a_limit_on_the_length_of_files_changes_nothing", disk::size_limit),
         // Counted as ignored where this user cannot mount a file system.
         trial("a_full_disk_changes_nothing", disk::full).with_ignored_flag(!can_mount),

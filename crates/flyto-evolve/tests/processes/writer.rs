@@ -27,6 +27,7 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> ExitCode {
         "hundred" => endless(&dir, 25),
         "once" => once(&dir, &text),
         "fill" => fill(&dir),
+        "many_results" => crate::memory::many_results(),
         other => panic!("there is no task {other:?}"),
     }
     ExitCode::SUCCESS

@@ -16,15 +16,16 @@ use super::{
         MAX_VALUE_BYTES, OnError, Step, StepStatus,
         cut::joined,
         outcome::at_once,
-        value::{Scope, StepValue, n_bytes},
+        results::{Output, StepValue},
+        value::Scope,
     },
     CallEnd, Run, StepEnd, failed, failure_of,
 };
 
 /// What is kept of one item of a step.
 struct ItemEnd {
-    /// `None` where there is no room for it in the list.
-    output: Option<Value>,
+    /// As JSON; `None` where there is no room for it in the list.
+    output: Option<String>,
     omitted: Option<Omitted>,
     why: Option<String>,
     failure: Option<Failure>,
@@ -43,7 +44,8 @@ impl Run<'_> {
     ) -> StepEnd {
         let width = if self.is_safe[index] { step.max_parallel } else { 1 };
         let n_items = items.len();
-        let left = AtomicUsize::new(MAX_VALUE_BYTES);
+        // The brackets are part of the list.
+        let left = AtomicUsize::new(MAX_VALUE_BYTES - 2);
         let calls = items.into_iter().enumerate().map(|(i, item)| {
             let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
             let left = &left;
@@ -84,13 +86,12 @@ impl Run<'_> {
             first = Some((format!("{failure} before item {n_made}"), Some(failure), false));
         }
         let is_error = first.is_some();
-        let output = Value::Array(outputs);
         let value = StepValue {
             status: if is_error { "failed" } else { "done" }.into(),
             is_error: is_error.into(),
             truncated: (!omitted.is_empty()).into(),
-            text: Some(output.to_string().into()),
-            output: (!is_error).then_some(output),
+            text: Some(format!("[{}]", outputs.join(",")).into()),
+            output: (!is_error).then_some(Output::JsonText),
             omitted: joined(omitted.into_iter()),
         };
         let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
@@ -105,10 +106,10 @@ impl Run<'_> {
         let CallEnd { value, why, failure, is_of_tool, n_calls } =
             self.call(index, step, scope).await;
         let output = match &why {
-            Some(why) => json!({ "error": why }),
-            None => value.output.unwrap_or_default(),
+            Some(why) => json!({ "error": why }).to_string(),
+            None => value.compact().unwrap_or_else(|| "null".to_owned()),
         };
-        let n_bytes = n_bytes(&output);
+        let n_bytes = output.len() + 1;
         let has_room = left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(n_bytes))
             .is_ok();
