@@ -273,6 +273,33 @@ fn a_proposal_waits_where_no_client_is_asked() {
 }
 
 #[test]
+fn without_a_rule_a_proposal_of_a_client_that_cannot_ask_waits() {
+    // With the rules that the guide names against an agent that would approve by itself.
+    let guarded = json!({"deny": ["Bash(flyto evolve:*)", "Edit(~/.flyto/**)"]});
+    let asked = json!({"ask": ["create_tool"], "allow": ["greet"]});
+    let denied = json!({"deny": ["create_tool"]});
+    for (permissions, waits) in
+        [(json!({}), true), (guarded, true), (asked, false), (denied, false)]
+    {
+        for is_modern in [false, true] {
+            let place = place(&json!({}));
+            let config =
+                json!({"permissions": permissions, "evolve": {"dir": place.path().join("tools")}});
+            place.write("home/.config/flyto/config.json", &config.to_string());
+            let mut client = match is_modern {
+                true => Client::modern(&place, &[], &json!({})),
+                false => Client::legacy(&place, &[], &json!({})),
+            };
+            let result = client.result("tools/call", proposal());
+            let told = text(&result).contains("the proposal waits for a person as");
+            assert_eq!(told, waits, "{permissions}: {result}");
+            assert_eq!(result["isError"].as_bool().unwrap_or(false), !waits, "{result}");
+            assert_eq!(waiting(&place).len(), usize::from(waits), "{permissions}");
+        }
+    }
+}
+
+#[test]
 fn a_proposal_of_a_job_waits() {
     for is_modern in [false, true] {
         let place = place(&json!({}));
