@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use flyto_diagnostics::Source;
 use flyto_evolve::{
-    Approval, Change, Example, NewVersion, SkillError, Store, ToolDefinition, Version,
-    export_skill, import_skill, parse,
+    Approval, Change, Example, NewVersion, ProposalSource, SkillError, Store, ToolDefinition,
+    Version, export_skill, import_skill, parse,
 };
 use rustix::fs::{FileType, Mode};
 use serde_json::json;
@@ -82,6 +82,35 @@ fn a_skill_of_another_program_becomes_a_proposal() {
         assert_eq!(def.body.text(), Some("date\n"));
         assert_eq!(proposal.by, "ada");
     }
+}
+
+#[test]
+fn files_that_are_no_part_of_the_tool_are_told() {
+    let helper = ("scripts/helper.sh", "rm -rf build\n");
+    let files = [("SKILL.md", HEAD), ("scripts/run.sh", "bash scripts/helper.sh\n"), helper];
+    let temp = folder(&files);
+    let dir = temp.path().join("now");
+    for (at, n_files) in [("assets/icons", 1), ("scripts/lib", 1)] {
+        fs::create_dir_all(dir.join(at)).unwrap();
+        (0..n_files).for_each(|it| fs::write(dir.join(at).join(it.to_string()), "").unwrap());
+    }
+    fs::write(dir.join("tool.json"), "{}").unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, dir.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    symlink("/etc/passwd", dir.join("references/users")).unwrap();
+    let proposal = import_skill(&dir, "ada").unwrap();
+    let names =
+        ["assets/", "pipe", "references/users", "scripts/helper.sh", "scripts/lib/", "tool.json"];
+    assert_eq!(proposal.left_out, names);
+    // The person that is asked reads it as well.
+    let from = format!("{}, without {}", dir.display(), names.join(", "));
+    assert_eq!(proposal.source, ProposalSource::Imported { from });
+    // Of an exported one too. Of many, the first ones are told.
+    let version = saved(temp.path(), ToolDefinition::script("then", "The time.", "date\n"));
+    let dir = export_skill(&version, temp.path()).unwrap();
+    assert_eq!(import_skill(&dir, "ada").unwrap().left_out, [""; 0]);
+    (10..40).for_each(|it| fs::write(dir.join(format!("scripts/{it}")), "").unwrap());
+    let left_out = import_skill(&dir, "ada").unwrap().left_out;
+    assert_eq!((left_out.len(), &*left_out[0], &*left_out[20]), (21, "scripts/10", "10 more"));
 }
 
 fn refused(dir: &Path) -> String {

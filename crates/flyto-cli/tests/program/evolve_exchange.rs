@@ -80,6 +80,16 @@ fn a_skill_from_elsewhere_is_a_proposal() {
     let id = imported(&place, "hello");
     let review = other(&place, &["evolve", "show", &id]).stdout();
     assert!(review.contains("+echo hello\n"), "{review}");
+    // What its script calls does not come along, and is told.
+    place.write("helped/SKILL.md", "---\nname: helped\ndescription: Helps.\n---\n");
+    place.write("helped/scripts/run.sh", "bash scripts/helper.sh\n");
+    place.write("helped/scripts/helper.sh", "echo help\n");
+    let ran = other(&place, &["evolve", "import", "helped"]);
+    let told = "left out of helped: scripts/helper.sh; they are no part of the tool";
+    assert!(ran.stderr().contains(told), "{}", ran.shown());
+    let helped = ran.stdout().replace(" waits\n", "");
+    let review = other(&place, &["evolve", "show", &helped]).stdout();
+    assert!(review.contains("helped, without scripts/helper.sh"), "{review}");
     assert_eq!(other(&place, &["evolve", "approve", "--yes", &id]).code, Some(0));
     assert_eq!(other(&place, &["call", "hello"]).stdout(), "hello\n");
     // A link in it is not followed.

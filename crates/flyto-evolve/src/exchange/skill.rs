@@ -7,8 +7,8 @@
 //! count-lines/references/tool.json          the whole definition with its hash
 //! ```
 //!
-//! Reading such a folder opens four files by name and lists no directory. No link in it is followed, a pipe or a device is no
-//! file, each file has a bound, and nothing is run.
+//! Reading such a folder opens four files by name. No link in it is followed, a pipe or a device is no file, each file has a
+//! bound, and nothing is run. What else is there is not opened, and told by its name.
 
 use std::{
     fs, io,
@@ -32,6 +32,10 @@ const SCHEMA_PATH: &str = "references/input_schema.json";
 const MAX_SKILL_BYTES: u64 = 256 * 1024;
 /// The longest other file: a definition with what is kept beside it.
 const MAX_FILE_BYTES: u64 = 2 * MAX_DEFINITION_BYTES as u64;
+/// The most names of other files that are told.
+const MAX_TOLD_NAMES: usize = 20;
+/// The most of these names that are kept while the others are counted.
+const MAX_NAMES: usize = 1000;
 /// The longest description that the format allows, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 
@@ -200,7 +204,8 @@ fn skill_text(version: &Version, name: &str) -> String {
 /// A folder that [`export_skill`] wrote gives the very definition; where its script, its schema, its name or its description
 /// was edited since, it is refused. Any other
 /// folder needs `SKILL.md` and `scripts/NAME.sh` (or `scripts/run.sh`): that script with the description becomes the tool, and
-/// `references/input_schema.json` its schema, where there is one. Other files of the folder are left out.
+/// `references/input_schema.json` its schema, where there is one. Other files of the folder are no part of the tool: they are not
+/// there where it runs. [`Proposal::left_out`] names them, and so does what a person is shown of where it comes from.
 ///
 /// | of the head | is read |
 /// | --- | --- |
@@ -243,12 +248,15 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
         let why = format!("its name is {name:?}, and that of its folder is another one");
         return Err(not_a_skill("SKILL.md", why));
     }
-    let from = dir.display().to_string();
+    let place = dir.display().to_string();
     let mut script_path = format!("scripts/{name}.sh");
     let mut script = read(&script_path, MAX_FILE_BYTES)?;
     if let Some(text) = read("references/tool.json", MAX_FILE_BYTES)? {
-        let proposal = import(&text, &from, by)?;
-        let parsed = crate::parse(&flyto_diagnostics::Source::new(&from, proposal.text.as_str()));
+        let taken = ["SKILL.md", &script_path, SCHEMA_PATH, "references/tool.json"];
+        let left_out = left_out(dir, &taken);
+        let mut proposal = import(&text, &without(place.clone(), &left_out), by)?;
+        proposal.left_out = left_out;
+        let parsed = crate::parse(&flyto_diagnostics::Source::new(&place, proposal.text.as_str()));
         if let Some(def) = &parsed.definition {
             let schema = read(SCHEMA_PATH, MAX_FILE_BYTES)?;
             let schema = schema.map(|it| serde_json::from_str::<Value>(&it).ok());
@@ -286,8 +294,48 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
         let schema = schema.map_err(|err| not_a_skill(SCHEMA_PATH, err.to_string()))?;
         def = def.with_input_schema(schema);
     }
-    let place = format!("the definition of {from}");
-    Ok(Proposal::of(&def, by).source(ProposalSource::Imported { from }).read_from(place))
+    let left_out = left_out(dir, &["SKILL.md", &script_path, SCHEMA_PATH]);
+    let from = without(place.clone(), &left_out);
+    let mut res = Proposal::of(&def, by).source(ProposalSource::Imported { from });
+    res.left_out = left_out;
+    Ok(res.read_from(format!("the definition of {place}")))
+}
+
+/// The files and directories of a folder that are not taken: at most [`MAX_TOLD_NAMES`], and how many more there are. A
+/// directory that no skill of this crate has is named as a whole.
+fn left_out(dir: &Path, taken: &[&str]) -> Vec<String> {
+    let (mut res, mut n_found) = (Vec::new(), 0);
+    for (at, has_parts) in [("", true), ("references/", false), ("scripts/", false)] {
+        // That of a part which is not there has no names.
+        let Ok(entries) = fs::read_dir(dir.join(at)) else { continue };
+        for entry in entries.flatten() {
+            let mut path = format!("{at}{}", entry.file_name().to_string_lossy());
+            if entry.file_type().is_ok_and(|it| it.is_dir()) {
+                path.push('/');
+            }
+            let is_listed = has_parts && matches!(&*path, "references/" | "scripts/");
+            if !is_listed && !taken.contains(&&*path) {
+                n_found += 1;
+                if n_found <= MAX_NAMES {
+                    res.push(path);
+                }
+            }
+        }
+    }
+    res.sort_unstable();
+    if let Some(n_more @ 1..) = n_found.checked_sub(MAX_TOLD_NAMES) {
+        res.truncate(MAX_TOLD_NAMES);
+        res.push(format!("{n_more} more"));
+    }
+    res
+}
+
+/// Where a tool comes from, with what was left there.
+fn without(place: String, left_out: &[String]) -> String {
+    match left_out {
+        [] => place,
+        names => format!("{place}, without {}", names.join(", ")),
+    }
 }
 
 /// The name as the format has it: lower case, `-` for runs of other characters; `None` where nothing is left, or more than 64.

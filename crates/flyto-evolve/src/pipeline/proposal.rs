@@ -31,6 +31,8 @@ pub struct Proposal {
     pub source: ProposalSource,
     /// How findings name the text, such as the path of its file; `proposal` unless set.
     pub place: String,
+    /// Files beside the one that it was read from, which are no part of it: see [`import_skill`](crate::import_skill).
+    pub left_out: Vec<String>,
     /// The edit of a person that it takes the place of, where it is a [file](ProposalSource::File).
     pub(crate) replaces_edit: Option<DefinitionHash>,
     /// The run-time tools that its steps called when it began to wait; `None` where it did not wait, or called none.
@@ -69,6 +71,7 @@ impl Proposal {
             distinct_because: None,
             source: ProposalSource::Agent,
             place: "proposal".to_owned(),
+            left_out: Vec::new(),
             replaces_edit: None,
             tools_before: None,
             waits_as: None,

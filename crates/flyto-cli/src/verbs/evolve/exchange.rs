@@ -94,6 +94,14 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
                 .with_help("`export` writes such files; `propose` takes a definition")
         })?
     };
+    if !proposal.left_out.is_empty() {
+        let names: Vec<String> = proposal.left_out.iter().map(|it| one_line(it)).collect();
+        session.screen.note(format_args!(
+            "left out of {}: {}; they are no part of the tool, which runs without them",
+            one_line(&place(&args.file)),
+            names.join(", ")
+        ));
+    }
     proposal.base = args.base;
     proposal.distinct_because.clone_from(&args.distinct_because);
     apply(proposal, "import", session)
