@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
     }
-    for told in loaded.evolved.iter().flat_map(evolve::Evolved::told_by_a_call) {
+    for told in loaded.evolved.iter().flat_map(|it| it.told_by_a_call(&args.name)) {
         session.screen.note(told);
     }
     // It may be why a tool is not there.

@@ -21,7 +21,10 @@ use flyto_evolve::{
 use flyto_execenv::Environment;
 use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
 use flyto_security::{DefaultGuard, SecretGuard as _, Tier};
-use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
+use flyto_tools::{
+    CallContext, Input, LeftOut, Owner, RegistryError, ToolCaller, ToolError, ToolErrorKind,
+    ToolResult,
+};
 
 use self::advice::from_anywhere;
 pub(crate) use self::advice::{by_evolve, remember_store};
@@ -139,9 +142,7 @@ impl Evolved {
                 .iter()
                 .map(|why| format!("the store {dir} could not be put in order: {}", one_line(why))),
         );
-        for it in &report.left_out {
-            res.push(format!("an evolved tool is left out: {}", one_line(&chain(&it.error))));
-        }
+        res.extend(report.left_out.iter().map(left_out));
         for name in &self.not_offered {
             res.push(format!("agents are not offered {name}, whose name another tool has"));
         }
@@ -154,14 +155,22 @@ impl Evolved {
         recovered.map(|it| one_line(&it.to_string())).collect()
     }
 
-    /// The same, and damaged counts. A call tells of them: its tool may be another version now, and it begins to count anew.
-    pub(crate) fn told_by_a_call(&self) -> Vec<String> {
+    /// Tools that cannot be called since others have their names, one sentence each.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        self.report.iter().flat_map(|it| &it.left_out).map(left_out).collect()
+    }
+
+    /// What was put in order, damaged counts, and that another tool has the name. A call tells of them: its tool may be another
+    /// one or another version now, and it begins to count anew.
+    pub(crate) fn told_by_a_call(&self, name: &str) -> Vec<String> {
         let dir = self.builder.store().dir();
         let counts = self.report.iter().flat_map(|it| &it.damaged);
         let counts = counts.filter(|it| it.path.parent() == Some(dir)).map(self::damaged);
         let counts = counts.collect::<Vec<_>>().join("; ");
         let counts = (!counts.is_empty()).then_some(counts);
-        self.recovered_now().into_iter().chain(counts).collect()
+        let is_named = |it: &&LeftOut| matches!(&it.error, RegistryError::Taken { tool, .. } if tool.as_str() == name);
+        let others = self.report.iter().flat_map(|it| &it.left_out).filter(is_named).map(left_out);
+        self.recovered_now().into_iter().chain(counts).chain(others).collect()
     }
 
     /// Versions that cannot be used and that no start tells of, since a newer one is in force: one sentence each.
@@ -196,6 +205,14 @@ impl Evolved {
         });
         failing.collect()
     }
+}
+
+/// That another tool has the name of an evolved one, and what to do.
+fn left_out(it: &LeftOut) -> String {
+    let why = one_line(&chain(&it.error));
+    format!(
+        "an evolved tool is left out: {why}; give that one another name, or leave its source out"
+    )
 }
 
 /// That no person approved a file or a version, and what to do.

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
-use crate::evolve::{AtClient, BeforeCalls, Evolved, person};
+use crate::evolve::{AtClient, BeforeCalls, person};
 use crate::exit::{Exit, Why};
 use crate::findings::summary;
 use crate::screen::{Page, complain};
@@ -61,8 +61,9 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", one_line(why)));
     }
-    for told in loaded.evolved.iter().flat_map(Evolved::recovered_now) {
-        session.screen.note(told);
+    if let Some(evolved) = &loaded.evolved {
+        evolved.recovered_now().into_iter().for_each(|it| session.screen.note(it));
+        evolved.left_out().into_iter().for_each(|it| session.screen.note(it));
     }
     if args.http.is_none() && io::stdin().is_terminal() {
         session

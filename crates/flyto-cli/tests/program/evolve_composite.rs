@@ -161,6 +161,33 @@ fn a_composite_whose_step_is_gone_says_so_and_no_more() {
 }
 
 #[test]
+fn a_name_that_another_source_takes_is_told() {
+    let place = place();
+    let steps = json!({"steps": [{"id": "a", "tool": "do_it", "with": {"text": "a"}}]});
+    let def = json!({"name": "one", "description": "Does one thing.", "execution_type": "composite", "composite": steps});
+    approve(&place, &def.to_string());
+    let tools = r#"[{"name": "do_it", "description": "Does something else.", "exec": ["true"]}]"#;
+    place.write("tools.json", tools);
+    let call = |name: &str| place.evolving(&["--exec-tools", "tools.json", "call", name]).run();
+    let ran = call("do_it");
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let told = "an evolved tool is left out: failed to register do_it of evolve";
+    let remedy = "give that one another name, or leave its source out";
+    for part in [told, "tools.json", remedy] {
+        assert!(ran.stderr().contains(part), "{}", ran.shown());
+    }
+    // A composite over it runs none of that name, and sends no reader to an approval.
+    let ran = call("one");
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let stderr = ran.stderr();
+    let remedy = "give that one another name or leave its source out";
+    for part in ["tools that it calls changed: do_it, which is a tool of", "tools.json", remedy] {
+        assert!(stderr.contains(part), "{}", ran.shown());
+    }
+    assert!(!call("undo_it").stderr().contains("left out"));
+}
+
+#[test]
 fn a_composite_that_waits_is_not_approved_with_other_tools() {
     let place = place();
     let steps = json!({"steps": [{"id": "a", "tool": "do_it", "with": {"text": "a"}}]});

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use flyto_diagnostics::{closest, quoted};
-use flyto_tools::{Metadata, Snapshot, compile};
+use flyto_tools::{Metadata, Owner, Snapshot, compile};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -180,6 +180,13 @@ impl Catalog {
     /// The hash of a tool that was made at run time.
     pub(super) fn hash_of(&self, name: &str) -> Option<DefinitionHash> {
         self.find(name)?.sha256
+    }
+
+    /// The owner of a tool that was not made at run time.
+    pub(super) fn other(&self, name: &str) -> Option<Owner> {
+        let entry = self.snapshot.get(name)?;
+        (!self.own.contains_key(name) && definition_hash(&**entry.tool()).is_none())
+            .then(|| entry.owner().clone())
     }
 
     /// A tool that is a composite.

@@ -211,6 +211,7 @@ impl CompositeTool {
         check_current(&self.def, self.approved, self.gate.as_deref())
             .map_err(|why| refused(&self.def.name, &why))?;
         let catalog = Catalog::new(self.registry.snapshot()).with(&self.def);
+        self.check_owners(&catalog)?;
         check::check_again(&self.def, &self.composite, &catalog).map_err(|fault| {
             let help = self.gone(&catalog).unwrap_or_else(|| fault.help.clone());
             let what = format!("the tool {:?} is not run: {fault}; {help}", self.def.name);
@@ -225,6 +226,23 @@ impl CompositeTool {
     fn gone(&self, catalog: &Catalog) -> Option<String> {
         let name = self.tools.as_ref()?.keys().find(|it| catalog.hash_of(it).is_none())?;
         Some(not_there(name))
+    }
+
+    /// Whether the names of run-time tools that were approved with it lead to tools of another source.
+    fn check_owners(&self, catalog: &Catalog) -> Result<(), ToolError> {
+        let names = self.tools.iter().flat_map(|it| it.keys());
+        let Some((name, owner)) = names.filter_map(|it| Some((it, catalog.other(it)?))).next()
+        else {
+            return Ok(());
+        };
+        // An approval is one of a tool of another owner only where the store has none of that name.
+        let what = format!(
+            "the tool {:?} is not run: since it was approved, tools that it calls changed: {name}, which is a tool of {owner} \
+             now; give that one another name or leave its source out, or, where the run-time tool {name} was archived, ask the \
+             user to approve this one again",
+            self.def.name
+        );
+        Err(ToolError::new(ToolErrorKind::Refused, what))
     }
 
     /// Whether the run-time tools of the steps have the texts that they had when a person approved this one.
