@@ -207,6 +207,21 @@ impl Evolved {
     }
 }
 
+/// What has an archived tool back.
+fn brings_back(name: &str) -> String {
+    format!("{} brings it back", by_evolve(["restore", name]))
+}
+
+/// What has a quarantined tool back, and what keeps it.
+pub(crate) fn out_of_quarantine(name: &str) -> String {
+    format!("{}, and {}", brings_back(name), pins(name))
+}
+
+/// What keeps a tool that tells something by its failures from being set aside for them.
+pub(crate) fn pins(name: &str) -> String {
+    format!("{} keeps it from being set aside for its failures", by_evolve(["pin", name]))
+}
+
 /// That another tool has the name of an evolved one, and what to do.
 fn left_out(it: &LeftOut) -> String {
     let why = one_line(&chain(&it.error));
@@ -334,14 +349,13 @@ impl ToolSource for Watched {
             ));
         }
         if let Some(it) = last.filter(|it| it.status == Status::Archived) {
-            let why = match it.change {
-                Change::Quarantined { why } => format!(" ({})", one_line(&why)),
-                _ => String::new(),
+            let (why, way_back) = match it.change {
+                Change::Quarantined { why } => {
+                    (format!(" ({})", one_line(&why)), out_of_quarantine(name))
+                }
+                _ => (String::new(), brings_back(name)),
             };
-            let restore = by_evolve(["restore", name]);
-            return Some(format!(
-                "a tool of that name was set aside{why}: {restore} brings it back"
-            ));
+            return Some(format!("a tool of that name was set aside{why}: {way_back}"));
         }
         if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
             return Some(unapproved(it));

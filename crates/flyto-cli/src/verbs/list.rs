@@ -14,7 +14,7 @@ use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
-use crate::evolve::{Evolved, by_evolve};
+use crate::evolve::{Evolved, by_evolve, out_of_quarantine};
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::session::{Loaded, Session};
@@ -229,9 +229,9 @@ fn of_history(args: &List, loaded: &Loaded) -> Vec<String> {
 fn of_store(evolved: &Evolved) -> Vec<String> {
     let mut res = evolved.remarks();
     res.extend(evolved.quarantined().into_iter().map(|(name, why)| {
-        let restore = by_evolve(["restore", &name]);
+        let way_back = out_of_quarantine(&name);
         let (name, why) = (one_line(&name), one_line(&why));
-        format!("the tool {name} is quarantined: {why}; {restore} brings it back")
+        format!("the tool {name} is quarantined: {why}; {way_back}")
     }));
     res.extend(evolved.failing().into_iter().map(|(name, n_calls, why)| {
         let show = by_evolve(["show", name]);

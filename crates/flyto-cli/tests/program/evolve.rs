@@ -283,7 +283,7 @@ fn states_are_told_and_changed() {
     for part in [
         "the tool new waits for an answer: `flyto --evolve tools evolve approve new-",
         "the file of the tool works was edited by hand: `flyto --evolve tools evolve approve works-",
-        "the tool fails is quarantined: it failed 3 times in a row by its own fault; `flyto --evolve tools evolve restore fails`",
+        "the tool fails is quarantined: it failed 3 times in a row by its own fault; `flyto --evolve tools evolve restore fails` brings it back, and `flyto --evolve tools evolve pin fails` keeps it",
         "the last 3 calls of the tool picky failed (exit code 1), by its text or by their input: `flyto --evolve tools evolve show picky`",
     ] {
         assert!(told.contains(part), "{told}");
@@ -323,7 +323,13 @@ fn states_are_told_and_changed() {
     assert_eq!(place.told(&["pin", "works"])["pinned"], true);
     assert_eq!(place.told(&["show", "works"])["pinned_by"], "ada");
     assert_eq!(place.told(&["unpin", "works"])["pinned"], false);
-    assert_eq!(place.told(&["restore", "fails"])["version"], 3);
+    // A tool may tell something by its failures, as one that runs tests does.
+    let pin = "`flyto --evolve tools evolve pin fails` keeps it from being set aside";
+    let ran = place.evolving(&["call", "fails"]).run();
+    assert!(ran.stderr().contains(pin), "{}", ran.shown());
+    let ran = place.evolve(&["restore", "fails"]);
+    assert_eq!(ran.stdout(), "fails can be called again, as version 3\n");
+    assert!(ran.stderr().contains(pin), "{}", ran.shown());
     assert_eq!(place.evolving(&["call", "fails"]).run().code, Some(1));
     assert_eq!(place.evolving(&["call", "picky", "text=y"]).run().code, Some(0));
     assert_eq!(place.told(&["show", "picky"])["state"], "active");

@@ -1,12 +1,12 @@
 //! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
-use flyto_evolve::{Replay, Settled, Status, StoreError};
+use flyto_evolve::{Change, Replay, Settled, Status, StoreError};
 use serde::Serialize;
 
 use super::decide::{changed, check_text, working};
 use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
-use crate::evolve::{by_evolve, failed, person, refused};
+use crate::evolve::{by_evolve, failed, person, pins, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -103,7 +103,12 @@ pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
 }
 
 pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
-    changed(
+    // What it was archived for is looked up before.
+    let store = session.evolve_store()?;
+    let last = store.last(name).ok().flatten();
+    let was_quarantined = last.is_some_and(|it| matches!(it.change, Change::Quarantined { .. }));
+    let is_pinned = store.pins().is_ok_and(|it| it.contains_key(name));
+    let res = changed(
         name,
         async |it, by| it.restore(name, by).await,
         [
@@ -111,7 +116,11 @@ pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
             |name, number| format!("{name} can be called already, as version {number}"),
         ],
         session,
-    )
+    )?;
+    if was_quarantined && !is_pinned {
+        session.screen.note(pins(name));
+    }
+    Ok(res)
 }
 
 #[derive(Serialize)]
