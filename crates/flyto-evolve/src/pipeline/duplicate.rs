@@ -83,17 +83,22 @@ pub(super) fn waiting_twin(def: &ToolDefinition, waiting: &[Pending]) -> Option<
     waiting.iter().find(is_twin).map(|it| it.id.clone())
 }
 
-/// Whether two definitions run the same: the same text, but for comments and blanks where these change nothing. Within quotes
-/// and here-documents they may.
+/// Whether two definitions run the same: the same text, but for comments and blanks where these change nothing.
 fn runs_the_same(a: &ToolDefinition, b: &ToolDefinition) -> bool {
     if a.body.execution_type() != b.body.execution_type() || bare(a) != bare(b) {
         return false;
     }
-    let is_plain = |it: &ToolDefinition| {
-        let text = it.body.text().unwrap_or_default();
-        !text.contains(['\'', '"', '`', '\\']) && !text.contains("<<")
-    };
+    let is_plain = |it: &ToolDefinition| has_plain_blanks(it.body.text().unwrap_or_default());
     a.body.text() == b.body.text() || (is_plain(a) && is_plain(b))
+}
+
+/// Whether every blank of a text separates words, so that two are as good as one. Those within quotes, here-documents, expansions
+/// and patterns are characters of a word, and so are all that bash does not take for blanks (bash(1), "DEFINITIONS").
+fn has_plain_blanks(text: &str) -> bool {
+    const WITHIN_WORDS: [&str; 8] = ["<<", "${", "=~", "?(", "*(", "+(", "@(", "!("];
+    !text.contains(['\'', '"', '`', '\\'])
+        && !WITHIN_WORDS.iter().any(|it| text.contains(it))
+        && text.chars().filter(|it| it.is_whitespace()).all(|it| matches!(it, ' ' | '\t' | '\n'))
 }
 
 /// The text without comments and blanks.
@@ -130,4 +135,31 @@ fn share(a: &HashSet<[char; 3]>, b: &HashSet<[char; 3]>) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "there are 32,768 at most")]
     let share = if n_all == 0 { 0.0 } else { n_common as f64 / n_all as f64 };
     share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_that_are_characters_of_a_word_make_another_text() {
+        let same = |a: &str, b: &str| {
+            let of = |text: &str| ToolDefinition::script("t", "T.", text);
+            runs_the_same(&of(a), &of(b))
+        };
+        assert!(same("# a\nls  -l |\twc\n\n", "ls -l | wc\n"));
+        for (a, b) in [
+            ("echo ${X//  /-}\n", "echo ${X// /-}\n"),
+            ("echo ${X:- a}\n", "echo ${X:-  a}\n"),
+            ("[[ $X =~ (a  b) ]]\n", "[[ $X =~ (a b) ]]\n"),
+            ("[[ $X == @(a  b|c) ]]\n", "[[ $X == @(a b|c) ]]\n"),
+            ("echo a\u{a0}b\n", "echo a b\n"),
+            ("echo a\r\n", "echo a\n"),
+            ("echo 'a  b'\n", "echo 'a b'\n"),
+            ("cat <<E\na  b\nE\n", "cat <<E\na b\nE\n"),
+        ] {
+            assert!(!same(a, b), "{a:?} {b:?}");
+            assert!(same(a, a));
+        }
+    }
 }
