@@ -10,7 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use super::{Catalog, Composite};
+use flyto_tools::{CallContext, Input, Registry, ToolError, ToolErrorKind, ToolResult};
+
+use super::{Catalog, Composite, run::Run};
 use crate::{DefinitionHash, Loaded, Version};
 
 /// Run-time tools by name, each with the hash of its text.
@@ -47,6 +49,69 @@ impl Catalog {
     pub(crate) fn hashes(&self, composite: &Composite) -> ToolHashes {
         let names = tools_below(composite, |it| self.composite_of(it));
         names.into_iter().filter_map(|it| self.hash_of(&it).map(|hash| (it, hash))).collect()
+    }
+}
+
+/// Whether tools are still those that were approved with a composite, while a call of it runs: a version that is saved
+/// meanwhile is in the registry at once.
+#[derive(Debug)]
+pub(super) struct StillApproved<'a> {
+    registry: &'a Registry,
+    approved: Option<&'a ToolHashes>,
+    /// The generation of the registry before the tools were compared.
+    compared: u64,
+}
+
+impl<'a> StillApproved<'a> {
+    /// Begins before the tools are compared for the whole call. Without hashes, the host answers for the texts.
+    pub(super) fn new(registry: &'a Registry, approved: Option<&'a ToolHashes>) -> Self {
+        Self { registry, approved, compared: registry.generation() }
+    }
+
+    /// Whether a tool, and what it calls, has the text that it had then, and the version that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolErrorKind::Refused`] with the tool that changed.
+    pub(super) fn check(&self, tool: &str, version: Option<u64>) -> Result<(), ToolError> {
+        if self.registry.generation() == self.compared {
+            return Ok(());
+        }
+        let catalog = Catalog::new(self.registry.snapshot());
+        let mut names = BTreeSet::from([tool.to_owned()]);
+        if let Some(inner) = catalog.composite_of(tool) {
+            names.extend(tools_below(&inner, |it| catalog.composite_of(it)));
+        }
+        let is_other = |it: &&String| {
+            self.approved.is_some_and(|approved| approved.get(*it) != catalog.hash_of(it).as_ref())
+        };
+        let other = names.iter().find(is_other).map(String::as_str);
+        let is_version = version.is_none_or(|it| catalog.version_of(tool) == Some(it));
+        match other.or((!is_version).then_some(tool)) {
+            Some(name) => {
+                let what = format!("the tool {name:?} changed while the composite ran");
+                Err(ToolError::new(ToolErrorKind::Refused, what))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Calls a tool that is still what was approved.
+    ///
+    /// # Errors
+    ///
+    /// It is not, and is not called; or those of the host.
+    pub(super) async fn called(
+        &self,
+        ctx: &CallContext,
+        tool: &str,
+        version: Option<u64>,
+        input: Input,
+    ) -> Result<ToolResult, ToolError> {
+        self.still.iter().try_for_each(|it| it.check(tool, version))?;
+        self.caller.call_tool(ctx, tool, input).await
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use flyto_diagnostics::{closest, quoted};
-use flyto_tools::{Metadata, Owner, Snapshot, compile};
+use flyto_tools::{Metadata, Snapshot, compile};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -182,11 +182,9 @@ impl Catalog {
         self.find(name)?.sha256
     }
 
-    /// The owner of a tool that was not made at run time.
-    pub(super) fn other(&self, name: &str) -> Option<Owner> {
-        let entry = self.snapshot.get(name)?;
-        (!self.own.contains_key(name) && definition_hash(&**entry.tool()).is_none())
-            .then(|| entry.owner().clone())
+    /// The version of a tool that was made at run time.
+    pub(super) fn version_of(&self, name: &str) -> Option<u64> {
+        self.find(name)?.version
     }
 
     /// A tool that is a composite.
@@ -373,7 +371,7 @@ pub(super) fn check_again(
 fn versions(composite: &Composite, catalog: &Catalog) -> Result<(), StepFault> {
     for (index, step) in composite.steps.iter().enumerate() {
         let Some(wanted) = step.version else { continue };
-        let found = catalog.find(&step.tool).and_then(|it| it.version);
+        let found = catalog.version_of(&step.tool);
         if found != Some(wanted) {
             let found = found.map_or_else(|| "not counted".to_owned(), |it| it.to_string());
             let what = format!(

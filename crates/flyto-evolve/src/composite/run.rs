@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use super::{
     Composite, MAX_CALLS, MAX_PARALLEL, OnError, Step, StepReport, StepStatus, UndoReport,
+    approved::StillApproved,
     cut::omitted_of,
     kept::Kept,
     outcome::{error_value, kind_of, value_of},
@@ -71,6 +72,8 @@ pub(super) struct Ran {
 pub(super) struct Run<'a> {
     pub(super) composite: &'a Composite,
     pub(super) caller: &'a dyn ToolCaller,
+    /// `None` where recorded results stand for the tools.
+    pub(super) still: Option<StillApproved<'a>>,
     /// That of the call, with the time limit of the composite.
     pub(super) ctx: CallContext,
     /// The same, for the calls of steps.
@@ -490,7 +493,7 @@ impl Run<'_> {
         if let Some(timeout) = step.timeout {
             ctx = ctx.with_time_limit(timeout);
         }
-        let called = self.caller.call_tool(&ctx, &step.tool, input);
+        let called = self.called(&ctx, &step.tool, step.version, input);
         let result = match in_time(&ctx, called).await {
             Some(Ok(result)) => result,
             Some(Err(err)) => {

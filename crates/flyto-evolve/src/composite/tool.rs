@@ -15,7 +15,9 @@ use flyto_tools::{
 use serde_json::{Value, json};
 
 use super::{
-    Catalog, Composite, StepStatus, ToolHashes, approved, check,
+    Catalog, Composite, StepStatus, ToolHashes,
+    approved::{self, StillApproved},
+    check,
     kept::Kept,
     read,
     registered::not_there,
@@ -230,11 +232,11 @@ impl CompositeTool {
 
     /// Whether the names of run-time tools that were approved with it lead to tools of another source.
     fn check_owners(&self, catalog: &Catalog) -> Result<(), ToolError> {
-        let names = self.tools.iter().flat_map(|it| it.keys());
-        let Some((name, owner)) = names.filter_map(|it| Some((it, catalog.other(it)?))).next()
-        else {
-            return Ok(());
-        };
+        let mut names = self.tools.iter().flat_map(|it| it.keys());
+        let Some(name) = names.find(|it| catalog.hash_of(it).is_none()) else { return Ok(()) };
+        // One that is nowhere is told as such.
+        let Some(entry) = self.registry.get(name) else { return Ok(()) };
+        let owner = entry.owner();
         // An approval is one of a tool of another owner only where the store has none of that name.
         let what = format!(
             "the tool {:?} is not run: since it was approved, tools that it calls changed: {name}, which is a tool of {owner} \
@@ -308,10 +310,11 @@ impl CompositeTool {
         input: &Input,
         keep_bytes: usize,
     ) -> Result<Called, ToolError> {
+        let still = StillApproved::new(&self.registry, self.tools.as_deref());
         let catalog = self.check()?;
         let steps = self.composite.steps.iter();
         let is_safe = steps.map(|it| catalog.is_concurrency_safe(&it.tool)).collect();
-        Ok(self.ran(&*self.caller, ctx, input, is_safe, keep_bytes).await)
+        Ok(self.ran(Some(still), ctx, input, is_safe, keep_bytes).await)
     }
 
     /// A call whose steps are answered by what was recorded: the tools of the steps are not asked for, since they may be
@@ -333,15 +336,15 @@ impl CompositeTool {
             spill_dir: None,
         };
         let is_safe = vec![false; once.composite.steps.len()];
-        let called = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;
+        let called = once.ran(None, ctx, input, is_safe, usize::MAX).await;
         (called.result, called.steps.unwrap_or_default())
     }
 
-    /// One call through `caller`. It ends by its own deadline, by that of the context, or by its
-    /// cancellation.
+    /// One call. It ends by its own deadline, by that of the context, or by its cancellation. `still` is asked before each
+    /// call of a tool.
     async fn ran(
         &self,
-        caller: &dyn ToolCaller,
+        still: Option<StillApproved<'_>>,
         ctx: &CallContext,
         input: &Input,
         is_safe: Vec<bool>,
@@ -352,7 +355,8 @@ impl CompositeTool {
         let own = ctx.clone().with_time_limit(timeout);
         let mut run = Run {
             composite: &self.composite,
-            caller,
+            caller: &*self.caller,
+            still,
             inner: own.for_inner_calls(),
             ctx: own,
             input: Arc::new(if input.is_empty() { json!({}) } else { input.value().clone() }),

@@ -64,7 +64,7 @@ impl Run<'_> {
                     continue;
                 }
             };
-            let called = self.caller.call_tool(&ctx, &undo.tool, input.clone());
+            let called = self.called(&ctx, &undo.tool, None, input.clone());
             let called = in_time(&ctx, called).await;
             self.keep(|| {
                 let (text, failure) = match &called {

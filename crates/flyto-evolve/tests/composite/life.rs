@@ -480,6 +480,56 @@ async fn a_composite_needs_review_once_a_tool_of_its_steps_is_another_one() {
     assert!(err.to_string().contains("changed: part"), "{err}");
 }
 
+#[tokio::test]
+async fn a_text_that_comes_while_a_composite_runs_is_not_run_by_it() {
+    for version in [None, Some(1)] {
+        let life = Life::new();
+        let script = |text: &str| ToolDefinition::script("part", "Is a part.", text);
+        life.apply(&script("echo old\n"), None).await.unwrap();
+        let builder = life.builder.clone();
+        let swap = NativeTool::builder("swap", "Saves another text for a part.");
+        let swap = swap.run(move |_, _: Object| {
+            let builder = builder.clone();
+            let next = ToolDefinition::script("part", "Is a part.", "echo new\n");
+            async move {
+                let next = Proposal::of(&next, "s").based_on(1).distinct_because("a test");
+                builder.apply(next).await.unwrap();
+                "done"
+            }
+        });
+        life.bench.registry.register("host", Arc::new(swap.unwrap())).unwrap();
+        let mut last = json!({"id": "b", "tool": "part", "after": ["a"], "on_error": "undo"});
+        if let Some(version) = version {
+            last["version"] = json!(version);
+        }
+        let steps = json!([
+            {"id": "w", "tool": "write", "undo": {"tool": "remove"}},
+            {"id": "u", "tool": "write", "undo": {"tool": "part"}},
+            {"id": "a", "tool": "swap"},
+            last,
+        ]);
+        let whole = ToolDefinition::composite("whole", "Is a whole.", json!({"steps": steps}));
+        life.apply(&whole, None).await.unwrap();
+        let result = life.call("whole", json!({})).await.unwrap();
+        expect![[r#"
+            step "b" failed
+            w: done
+            u: done
+            a: done
+            b: failed: the tool "part" changed while the composite ran
+            undone: w
+            not undone: u: the tool "part" changed while the composite ran
+            without undo: a
+        "#]]
+        .assert_eq(&result.output);
+        assert_eq!(
+            life.bench.called(),
+            ["whole {}", "write {}", "write {}", "swap {}", "remove {}"]
+        );
+        assert_eq!(life.call("part", json!({})).await.unwrap().output, "new\n");
+    }
+}
+
 /// Says yes, and meanwhile another process gives the tool `count` another text.
 #[derive(Debug)]
 struct WhileAsked(Store);
