@@ -40,7 +40,7 @@ use crate::{
 /// keeps what was done: its data has `failed` (the id of a step), `steps` ([`StepReport`](crate::StepReport)) and `undo`
 /// ([`UndoReport`](crate::UndoReport)). What was completed is taken back, the last first, where the step that failed has
 /// `"on_error": "undo"`, and where the call is cancelled or its time is over. Undo is a call like any other and can fail;
-/// it has 60 seconds of its own. Dropping the future ends all steps and takes nothing back.
+/// it has 60 seconds of its own, of which each call has half of what is left, and the last one the rest. Dropping the future ends all steps and takes nothing back.
 ///
 /// | what ends a call | steps that run | what was completed |
 /// | --- | --- | --- |

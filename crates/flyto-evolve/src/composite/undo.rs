@@ -3,7 +3,10 @@
 //! An undo is a call of a tool like any other: it goes through the rules, is recorded with the id of the composite as its parent, and
 //! may be asked about. It has a time of its own, and no cancellation, since what began it may be the end of both.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
 
 use flyto_tools::{CancellationToken, Failure, Input};
 
@@ -13,7 +16,8 @@ use super::{
 };
 use crate::RecordedStep;
 
-/// How long all undo steps of a call may take together.
+/// How long all undo steps of a call may take together. Each has half of what is left, and the last one all of it, so that one
+/// that hangs leaves time for the others.
 const UNDO_TIME: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
@@ -38,7 +42,7 @@ impl Run<'_> {
     /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
     ///
     /// One undo runs after the other, in the reverse order of completion, each with the values that
-    /// its step saw and its own output. They have 60 seconds together, which neither the
+    /// its step saw and its own output. They have [`UNDO_TIME`] together, which neither the
     /// cancellation nor the deadline of the call shortens. A step without `undo`, and one whose
     /// undo fails, is told; the others are tried all the same.
     pub(super) async fn undo(&self) -> UndoReport {
@@ -50,12 +54,14 @@ impl Run<'_> {
         // The call may be cancelled, and its time over; what is taken back has its own.
         let ctx = self.inner.clone().with_cancellation(CancellationToken::new()).without_deadline();
         let ctx = ctx.with_time_limit(UNDO_TIME);
+        let mut n_left = completed.iter().filter(|it| it.undo.is_some()).count();
         for it in completed.into_iter().rev() {
             let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);
             let (Some(undo), Some(input)) = (&step.undo, it.undo) else {
                 res.not_undoable.push(name);
                 continue;
             };
+            n_left -= 1;
             let input = input.and_then(|it| Input::parse(it).map_err(|err| err.to_string()));
             let input = match input {
                 Ok(input) => input,
@@ -63,6 +69,12 @@ impl Run<'_> {
                     res.failed.push((name, why));
                     continue;
                 }
+            };
+            let rest =
+                ctx.deadline().map_or(UNDO_TIME, |it| it.saturating_duration_since(Instant::now()));
+            let ctx = match n_left {
+                0 => ctx.clone(),
+                _ => ctx.clone().with_time_limit(rest / 2),
             };
             let called = self.called(&ctx, &undo.tool, None, input.clone());
             let called = in_time(&ctx, called).await;

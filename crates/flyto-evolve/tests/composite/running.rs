@@ -477,6 +477,29 @@ async fn what_is_kept_for_undo_is_bounded() {
 }
 
 #[tokio::test]
+async fn an_undo_that_hangs_leaves_time_for_the_others() {
+    let bench = Bench::new();
+    let deadlines = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&deadlines);
+    let takes_back = NativeTool::builder("takes_back", "Has a deadline.");
+    let takes_back = takes_back.run(move |ctx: CallContext, _: Object| {
+        seen.lock().unwrap().push(ctx.deadline().unwrap());
+        async { "done" }
+    });
+    bench.registry.register("test", Arc::new(takes_back.unwrap())).unwrap();
+    let step = |id: &str| json!({"id": id, "tool": "write", "undo": {"tool": "takes_back"}});
+    let composite = json!({"steps": [
+        {"id": "z", "tool": "write"},
+        step("a"), step("b"), step("c"), {"id": "d", "tool": "fail", "on_error": "undo"},
+    ]});
+    let result = guarded(bench.call(composite, json!({}))).await;
+    assert!(result.output.contains("undone: c, b, a\n"), "{}", result.output);
+    // Only the last one may take all of the time.
+    let deadlines = deadlines.lock().unwrap();
+    assert!(deadlines[..2].iter().all(|it| it < &deadlines[2]), "{deadlines:?}");
+}
+
+#[tokio::test]
 async fn a_composite_within_another_one_takes_back_to_its_end() {
     let bench = Bench::new();
     let n_undone = Arc::new(Mutex::new(0));
