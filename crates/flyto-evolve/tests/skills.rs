@@ -219,7 +219,14 @@ fn what_was_edited_after_the_export_is_refused() {
         assert!(told.contains("propose what was edited as an update"), "{told}");
         fs::write(&path, text).unwrap();
     }
-    import_skill(&dir, "ada").unwrap();
+    // What stands below the head is for agents without Flyto, and no part of the tool.
+    let skill = dir.join("SKILL.md");
+    let text = fs::read_to_string(&skill).unwrap();
+    fs::write(&skill, text.replace("Run `bash", "In a checkout, run `bash")).unwrap();
+    let left_out = import_skill(&dir, "ada").unwrap().left_out;
+    assert_eq!(left_out, ["the text of SKILL.md, which was edited"]);
+    fs::write(&skill, text).unwrap();
+    assert_eq!(import_skill(&dir, "ada").unwrap().left_out, [""; 0]);
     let tool = dir.join("references/tool.json");
     let text = fs::read_to_string(&tool).unwrap().replace("date", "halt");
     fs::write(&tool, text).unwrap();

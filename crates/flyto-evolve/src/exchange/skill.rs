@@ -186,7 +186,13 @@ fn skill_text(version: &Version, name: &str) -> String {
         ("flyto-sha256", version.hash().to_string()),
     ];
     let mut res = front_matter::to_text(&members, &metadata);
-    res.push_str(&format!("\n# {name}\n\n{}\n\n", def.description));
+    res.push_str(&body_text(def, name));
+    res
+}
+
+/// What stands below the head.
+fn body_text(def: &ToolDefinition, name: &str) -> String {
+    let mut res = format!("\n# {name}\n\n{}\n\n", def.description);
     match script_of(def) {
         Some(_) => res.push_str(&format!(
             "Run `bash scripts/{name}.sh`. Each parameter of `references/input_schema.json` is an environment variable: \
@@ -202,7 +208,7 @@ fn skill_text(version: &Version, name: &str) -> String {
 /// The proposal to have the tool of an Agent Skills folder here. It goes through all checks, and a person is asked.
 ///
 /// A folder that [`export_skill`] wrote gives the very definition; where its script, its schema, its name or its description
-/// was edited since, it is refused. Any other
+/// was edited since, it is refused; another edit of `SKILL.md` is told as left out. Any other
 /// folder needs `SKILL.md` and `scripts/NAME.sh` (or `scripts/run.sh`): that script with the description becomes the tool, and
 /// `references/input_schema.json` its schema, where there is one. Other files of the folder are no part of the tool: they are not
 /// there where it runs. [`Proposal::left_out`] names them, and so does what a person is shown of where it comes from.
@@ -253,9 +259,8 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
     let mut script = read(&script_path, MAX_FILE_BYTES)?;
     if let Some(text) = read("references/tool.json", MAX_FILE_BYTES)? {
         let taken = ["SKILL.md", &script_path, SCHEMA_PATH, "references/tool.json"];
-        let left_out = left_out(dir, &taken);
-        let mut proposal = import(&text, &without(place.clone(), &left_out), by)?;
-        proposal.left_out = left_out;
+        let mut left_out = left_out(dir, &taken);
+        let mut proposal = import(&text, &place, by)?;
         let parsed = crate::parse(&flyto_diagnostics::Source::new(&place, proposal.text.as_str()));
         if let Some(def) = &parsed.definition {
             let schema = read(SCHEMA_PATH, MAX_FILE_BYTES)?;
@@ -277,8 +282,13 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
                         .to_owned();
                 return Err(not_a_skill(path, why));
             }
+            if !skill.ends_with(&format!("\n---\n{}", body_text(def, &name))) {
+                left_out.push("the text of SKILL.md, which was edited".to_owned());
+            }
         }
-        return Ok(proposal);
+        let from = without(place, &left_out);
+        proposal.left_out = left_out;
+        return Ok(proposal.source(ProposalSource::Imported { from }));
     }
     if script.is_none() {
         script_path = "scripts/run.sh".to_owned();
