@@ -276,7 +276,9 @@ impl Refusal {
             }
             Self::Unscanned { .. } => "make the definition shorter".into(),
             Self::ExampleFailed { .. } => {
-                "correct the script or the example and propose it again".into()
+                "correct the script or the example and propose it again; examples run for at most 10 s, without network and \
+                 without the user's files: leave out one that needs more"
+                    .into()
             }
             Self::Denied { .. } => "do what the reason says, or go on without the tool".into(),
             Self::NotApproved { .. } | Self::Store(_) | Self::Registry(_) => String::new(),

@@ -113,6 +113,8 @@ async fn a_failure_of_an_example_is_named() {
         let refusal = bench.refused(tool.file_text()).await;
         let Refusal::ExampleFailed { outcomes } = &refusal else { panic!("{refusal}") };
         assert_eq!(outcomes[0].problem.as_deref(), Some(problem));
+        // It may lack what a confined run has not.
+        assert!(refusal.advice().contains("without network"), "{}", refusal.advice());
     }
 }
 
