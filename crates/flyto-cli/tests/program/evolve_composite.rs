@@ -156,7 +156,11 @@ fn a_composite_whose_step_is_gone_says_so_and_no_more() {
     assert_eq!(ran.code, Some(5), "{}", ran.shown());
     let stderr = ran.stderr();
     assert!(stderr.contains("undo_it") && !stderr.contains("--sandbox"), "{}", ran.shown());
-    assert!(stderr.contains("`flyto evolve restore undo_it` brings it back"), "{}", ran.shown());
+    let restore = format!(
+        "`flyto --evolve {}/tools evolve restore undo_it` brings it back",
+        place.path().display()
+    );
+    assert!(stderr.contains(&restore), "{}", ran.shown());
     assert_eq!(place.evolve(&["restore", "undo_it"]).code, Some(0));
 }
 

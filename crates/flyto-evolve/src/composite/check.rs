@@ -264,7 +264,7 @@ impl Catalog {
                 names.iter().map(String::as_str).filter(|it| !path.iter().any(|above| above == it));
             let help = match closest(tool, others) {
                 Some(meant) => format!("did you mean {}?", quoted(meant)),
-                None => not_there(tool),
+                None => not_there(tool, "flyto evolve"),
             };
             return Err(StepFault::new(at, what, help));
         };

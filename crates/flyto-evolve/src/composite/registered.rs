@@ -34,13 +34,13 @@ where
 }
 
 /// What to do where a step's tool is not there. Only a tool that was made at run time can be archived, and the command is
-/// told for a name that a shell takes for one word.
-pub(super) fn not_there(tool: &str) -> String {
+/// told for a name that a shell takes for one word. It begins with `command`.
+pub(super) fn not_there(tool: &str, command: &str) -> String {
     const SEARCH: &str = "search the tools that are there, or create it first";
     match tool.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)) {
         true => {
             format!(
-                "where it was archived, `flyto evolve restore {tool}` brings it back; else {SEARCH}"
+                "where it was archived, `{command} restore {tool}` brings it back; else {SEARCH}"
             )
         }
         false => SEARCH.to_owned(),

@@ -113,6 +113,8 @@ pub struct CompositeTool {
     gate: Option<Arc<Gate>>,
     /// The run-time tools that were approved with it; `None` where the host answers for them.
     tools: Option<Arc<ToolHashes>>,
+    /// The beginning of the command line by which a person comes to the store.
+    command: String,
     /// Where the whole of a step's result lies that is too long.
     spill_dir: Option<SpillDir>,
 }
@@ -164,6 +166,7 @@ impl CompositeTool {
             registry,
             gate: None,
             tools: None,
+            command: String::new(),
             spill_dir: None,
         })
     }
@@ -186,9 +189,11 @@ impl CompositeTool {
         self
     }
 
-    /// Has a call compare the run-time tools of its steps with those that were approved.
-    pub(crate) fn with_tools(mut self, tools: ToolHashes) -> Self {
+    /// Has a call compare the run-time tools of its steps with those that were approved. `command` begins the line by which a
+    /// person has one of them back.
+    pub(crate) fn with_tools(mut self, tools: ToolHashes, command: &str) -> Self {
         self.tools = Some(Arc::new(tools));
+        command.clone_into(&mut self.command);
         self
     }
 
@@ -227,7 +232,7 @@ impl CompositeTool {
     /// What to do where a run-time tool that was approved with this one is not there any more.
     fn gone(&self, catalog: &Catalog) -> Option<String> {
         let name = self.tools.as_ref()?.keys().find(|it| catalog.hash_of(it).is_none())?;
-        Some(not_there(name))
+        Some(not_there(name, &self.command))
     }
 
     /// Whether the names of run-time tools that were approved with it lead to tools of another source.
@@ -299,6 +304,7 @@ impl CompositeTool {
             registry: Arc::clone(&self.registry),
             gate: self.gate.clone(),
             tools: self.tools.clone(),
+            command: self.command.clone(),
             spill_dir: self.spill_dir.clone(),
         })
     }
@@ -333,6 +339,7 @@ impl CompositeTool {
             registry: Arc::clone(&self.registry),
             gate: None,
             tools: None,
+            command: String::new(),
             spill_dir: None,
         };
         let is_safe = vec![false; once.composite.steps.len()];

@@ -225,7 +225,7 @@ impl ToolBuilder {
             let caller = Arc::clone(caller.as_ref().ok_or(unsupported)?);
             let made =
                 CompositeTool::with_catalog(definition, caller, Arc::clone(registry), catalog);
-            let made = made.map_err(failed)?.with_tools(tools);
+            let made = made.map_err(failed)?.with_tools(tools, self.command());
             let made = host.spill_dir.iter().fold(made, |it, dir| it.spill_dir(dir.clone()));
             return Ok(checked(self.tracked(
                 match gate {
