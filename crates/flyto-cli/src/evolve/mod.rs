@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use async_trait::async_trait;
 use flyto_audit::AuditError;
 use flyto_evolve::{
-    Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, Pending,
-    RecoveredKind, Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version,
+    Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, NeedsReview,
+    Pending, RecoveredKind, Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version,
     agent_tools,
 };
 use flyto_execenv::Environment;
@@ -124,15 +124,7 @@ impl Evolved {
         for it in &report.unapproved {
             res.push(unapproved(it));
         }
-        for it in &report.needs_review {
-            let tools: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
-            res.push(format!(
-                "the tool {} needs review, since tools that it calls changed ({}): {}",
-                one_line(&it.name),
-                tools.join(", "),
-                approve(&it.name)
-            ));
-        }
+        res.extend(report.needs_review.iter().map(needs_review));
         res.extend(told_files(report.damaged.iter().map(damaged).collect()));
         res.extend(self.recovered_now());
         res.extend(set_aside(report));
@@ -205,6 +197,17 @@ impl Evolved {
         });
         failing.collect()
     }
+}
+
+/// That a composite is not run before it is approved again, and what does that.
+pub(crate) fn needs_review(it: &NeedsReview) -> String {
+    let tools: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
+    format!(
+        "the tool {} needs review, since tools that it calls changed ({}): {}",
+        one_line(&it.name),
+        tools.join(", "),
+        approve(&it.name)
+    )
 }
 
 /// What has an archived tool back.

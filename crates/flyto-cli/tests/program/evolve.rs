@@ -328,7 +328,7 @@ fn states_are_told_and_changed() {
     let ran = place.evolving(&["call", "fails"]).run();
     assert!(ran.stderr().contains(pin), "{}", ran.shown());
     let ran = place.evolve(&["restore", "fails"]);
-    assert_eq!(ran.stdout(), "fails can be called again, as version 3\n");
+    assert_eq!(ran.stdout(), "fails is in use again, as version 3\n");
     assert!(ran.stderr().contains(pin), "{}", ran.shown());
     assert_eq!(place.evolving(&["call", "fails"]).run().code, Some(1));
     assert_eq!(place.evolving(&["call", "picky", "text=y"]).run().code, Some(0));
@@ -340,7 +340,7 @@ fn states_are_told_and_changed() {
     assert_eq!((&again["version"], &again["status"]), (&json!(2), &json!("unchanged")));
     assert_eq!(place.evolve(&["archive", "works"]).stdout(), "works is archived already\n");
     let told = place.evolve(&["restore", "picky"]).stdout();
-    assert_eq!(told, "picky can be called already, as version 1\n");
+    assert_eq!(told, "picky is in use already, as version 1\n");
     let told = place.evolve(&["rollback", "picky", "1"]).stdout();
     assert!(told.ends_with("picky is at version 1 already, with the text of 1\n"), "{told}");
     let ran = place.evolving(&["call", "works", "text=x"]).run();

@@ -141,6 +141,17 @@ fn a_composite_whose_tools_changed_waits_for_a_person() {
     assert_eq!(place.told(&["approve", "--yes", &id])["version"], 2);
     assert_eq!(place.told(&["show", "one"])["change"]["kind"], "reviewed");
     assert_eq!(place.evolving(&["call", "one"]).run().code, Some(0));
+    // One that is brought back is not said to run where it does not.
+    assert_eq!(place.evolve(&["archive", "one"]).code, Some(0));
+    let last = crate::evolve::definition("do_it", "echo \"was done $TOOL_INPUT_TEXT\" >>log\n");
+    let step = place.staged(&last, &["--base", "3", "--distinct-because", "a test"]);
+    place.told(&["approve", "--yes", &step]);
+    let ran = place.evolve(&["restore", "one"]);
+    let told = "the tool one needs review, since tools that it calls changed (do_it): `flyto";
+    assert!(ran.stderr().contains(told), "{}", ran.shown());
+    assert_eq!(ran.stdout(), "one is in use again, as version 4\n");
+    let id = place.told(&["list"])["needs_review"][0]["id"].as_str().unwrap().to_owned();
+    place.told(&["approve", "--yes", &id]);
     // What calls a tool is named when the tool goes.
     let ran = place.evolve(&["archive", "do_it"]);
     assert!(ran.stderr().contains("called by one, which refuse their calls"), "{}", ran.shown());

@@ -164,7 +164,7 @@ fn a_rollback_says_that_it_brings_an_archived_tool_back() {
     assert_eq!(place.evolving(&["call", "t", "text=a"]).run().code, Some(4));
     assert_eq!(
         place.evolve(&["rollback", "t", "2"]).stdout(),
-        "t is at version 5, with the text of 2; it was archived, and can be called again\n"
+        "t is at version 5, with the text of 2; it was archived, and is in use again\n"
     );
     assert_eq!(place.output(&["t", "text=a"]), "two\n");
     assert!(!place.evolve(&["rollback", "t", "1"]).stdout().contains("archived"));

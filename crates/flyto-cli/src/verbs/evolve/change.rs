@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::decide::{changed, check_text, working};
 use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
-use crate::evolve::{by_evolve, failed, person, pins, refused};
+use crate::evolve::{by_evolve, failed, needs_review, person, pins, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -72,7 +72,7 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
         let (name, number) = (one_line(name), version.number);
         let already = if status == "unchanged" { " already" } else { "" };
         let back = match was_archived {
-            true => "; it was archived, and can be called again",
+            true => "; it was archived, and is in use again",
             false => "",
         };
         screen.answer(format!(
@@ -112,13 +112,17 @@ pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
         name,
         async |it, by| it.restore(name, by).await,
         [
-            |name, number| format!("{name} can be called again, as version {number}"),
-            |name, number| format!("{name} can be called already, as version {number}"),
+            |name, number| format!("{name} is in use again, as version {number}"),
+            |name, number| format!("{name} is in use already, as version {number}"),
         ],
         session,
     )?;
     if was_quarantined && !is_pinned {
         session.screen.note(pins(name));
+    }
+    let reviews = store.load().map(|it| it.needs_review()).unwrap_or_default();
+    if let Some(review) = reviews.iter().find(|it| it.name == name) {
+        session.screen.note(needs_review(review));
     }
     Ok(res)
 }
