@@ -422,8 +422,8 @@ async fn start_next(weak: Weak<Pool>, next: Next) {
     let res = res.map(|(running, started, files)| Idle::new(id, running, started, files));
     let Some(pool) = weak.upgrade() else { return };
     let unwanted = pool.state().started(&key, res, n_ends, |idle| {
-        let keeper = Keeper::new(Weak::clone(&weak), key.clone(), idle);
-        tokio::spawn(keeper.keep(pool.options.idle)).abort_handle()
+        let watcher = IdleWatcher::new(Weak::clone(&weak), key.clone(), idle);
+        tokio::spawn(watcher.keep(pool.options.idle)).abort_handle()
     });
     Idle::end(unwanted.into_iter().collect()).await;
 }
@@ -474,7 +474,7 @@ async fn start(
 }
 
 /// Looks after one process of a program that waits, until a call takes it or its time is over.
-struct Keeper {
+struct IdleWatcher {
     pool: Weak<Pool>,
     key: Key,
     id: u64,
@@ -482,7 +482,7 @@ struct Keeper {
     meter: Option<MemoryMeter>,
 }
 
-impl Keeper {
+impl IdleWatcher {
     fn new(pool: Weak<Pool>, key: Key, idle: &Idle) -> Self {
         let (watch, meter) = (Arc::clone(&idle.watch), idle.meter());
         Self { pool, key, id: idle.id, watch, meter }
