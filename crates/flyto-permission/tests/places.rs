@@ -253,6 +253,28 @@ fn names_between_a_path_and_where_it_leads_count() {
 
 #[cfg(feature = "bash")]
 #[test]
+fn a_program_is_read_by_its_start() {
+    let home = home();
+    let deny = [
+        (Verdict::Allow, "Bash"),
+        (Verdict::Deny, "Edit(src/**)"),
+        (Verdict::Deny, "Read(secret/**)"),
+    ];
+    let rules = rules(&deny).build();
+    let check = |line: &str, expected| {
+        let preview = Preview::new().with_command_line(["sh", "-c", line]);
+        check(&rules, home.path(), &preview, &PermissionClass::BASH, expected);
+    };
+    check("src/run x", Verdict::Allow);
+    check("secret/run x", Verdict::Deny);
+    check("src/run src/run", Verdict::Deny);
+    check("env src/run", Verdict::Allow);
+    check("tee src/run", Verdict::Deny);
+    check("src/run > src/run", Verdict::Deny);
+}
+
+#[cfg(feature = "bash")]
+#[test]
 fn wildcards_do_not_lead_around_a_link() {
     let home = home();
     let deny = [(Verdict::Allow, "Bash"), (Verdict::Deny, "Read(by_name/**)")];

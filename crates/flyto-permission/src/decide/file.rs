@@ -225,7 +225,11 @@ impl<'a> Judge<'a> {
         is_certain: bool,
         wanted: impl Fn(&Glob, bool) -> bool,
     ) {
-        for writes in [false, true] {
+        #[cfg(feature = "bash")]
+        let kinds: &[bool] = if self.is_program { &[false] } else { &[false, true] };
+        #[cfg(not(feature = "bash"))]
+        let kinds: &[bool] = &[false, true];
+        for writes in kinds.iter().copied() {
             let access = if writes { Access::Write } else { Access::Read };
             if let Some(rule) =
                 self.path_hits(location, writes, |it| wanted(it, writes)).narrowing()

@@ -103,6 +103,9 @@ pub(crate) struct Judge<'a> {
     /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]
     seen: [std::collections::HashMap<String, bool>; 2],
+    /// The word that is looked at is a program: it is read, and not written.
+    #[cfg(feature = "bash")]
+    is_program: bool,
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
@@ -167,6 +170,8 @@ fn decide_within<'a>(
         links: OnceCell::new(),
         #[cfg(feature = "bash")]
         seen: Default::default(),
+        #[cfg(feature = "bash")]
+        is_program: false,
         #[cfg(feature = "bash")]
         runs_once: false,
         real_roots: None,

@@ -117,7 +117,9 @@ impl<'a> Judge<'a> {
                         continue;
                     }
                     self.narrow_word_hosts(text);
+                    self.is_program = is_program;
                     self.narrow_text_word(text, false, &base, &mut found);
+                    self.is_program = false;
                 }
                 None if word.is_process() => {}
                 None => self.narrow_open_word(word, (&base, places), &mut found),
@@ -422,7 +424,10 @@ impl<'a> Judge<'a> {
             may_touch_keys(&it.resolved) || names.iter().any(|it| may_touch_keys(it))
         };
         let leads_to_keys = by_text || located.as_ref().is_some_and(is_of_keys);
-        self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
+        // The same path may be an argument as well.
+        if !self.is_program {
+            self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
+        }
         if let (true, Some(location)) = (narrows, located) {
             match self.is_absent_word(written, &location) {
                 false => self.narrow_location(path, &location, is_certain),
