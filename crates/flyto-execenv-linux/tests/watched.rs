@@ -74,8 +74,10 @@ async fn cpu_time_of_children_that_were_waited_for_counts_against_the_bound() {
 
 #[tokio::test]
 async fn orphans_that_have_ended_leave_their_places_while_the_program_runs() {
-    // Each round leaves an orphan that ends at once, more of them than there may be processes.
-    let script = "i=0; while [ $i -lt 200 ]; do (true &) || exit 7; i=$((i+1)); done";
+    // Each round leaves an orphan that ends at once, more of them than there may be processes, and waits until nothing is
+    // left of it.
+    let script = "i=0; while [ $i -lt 200 ]; do p=$(true >/dev/null & echo $!) || exit 7; \
+        while kill -0 $p 2>/dev/null; do :; done; i=$((i+1)); done";
     let outcome = run(tree(script).limits(Limits::new().processes(20))).await;
     assert_eq!(outcome.ending, Ending::Exited(Exit::Code(0)), "{outcome:?}");
 }
