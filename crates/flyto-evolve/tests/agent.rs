@@ -193,6 +193,10 @@ async fn an_agent_makes_a_tool_and_calls_it_in_the_same_turn() {
                 None"#]],
         )
         .await;
+    agent.check("search_tools", json!({"query": "text in upper case"}), expect![[r#"
+        upper (version 2): Prints a text in capitals.
+        create_tool: Creates a tool that can be called at once, after a person approved it. Write one for what will be needed again, and search for an existing one first. A script runs in bash: parameters are in $TOOL_INPUT_NAME (upper case, `-` becomes `_`), the whole input is JSON on stdin, secrets are read from environment variables.
+        None"#]]).await;
     agent.check("search_tools", json!({"query": "case"}), expect![[r#"
         upper (version 2): Prints a text in capitals.
         create_tool: Creates a tool that can be called at once, after a person approved it. Write one for what will be needed again, and search for an existing one first. A script runs in bash: parameters are in $TOOL_INPUT_NAME (upper case, `-` becomes `_`), the whole input is JSON on stdin, secrets are read from environment variables.

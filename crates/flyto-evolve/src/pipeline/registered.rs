@@ -478,37 +478,21 @@ impl ToolBuilder {
         self.apply(proposal).await
     }
 
-    /// The tools of this store that can be called, and those of other owners, in the order in which they fit a few words.
-    ///
-    /// A word in the name counts 4, in the tags or the search hint 2, in the description 1; tools
-    /// without any of the words are left out, and without words all are given. At most `limit` are
-    /// given.
+    /// The tools of this store that can be called, and those of other owners, in the order in which they fit a few words
+    /// ([`Snapshot::search`](flyto_tools::Snapshot::search)). At most `limit` are given.
     #[must_use]
     pub fn search(&self, words: &str, limit: usize) -> Vec<Found> {
-        let snapshot = self.inner.registry.snapshot();
-        let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-        let mut found: Vec<(usize, Found)> = Vec::new();
-        for entry in snapshot.iter() {
-            let description = entry.tool().description(&DescribeContext::new()).into_owned();
-            let hint =
-                entry.tool().metadata().search_hint.clone().unwrap_or_default().to_lowercase();
-            let (name, text) = (entry.id().as_str().to_lowercase(), description.to_lowercase());
-            let score = words.iter().map(|it| {
-                4 * usize::from(name.contains(it))
-                    + 2 * usize::from(hint.contains(it))
-                    + usize::from(text.contains(it))
-            });
-            let score: usize = score.sum();
-            if score > 0 || words.is_empty() {
-                let version = match entry.tool().metadata().origin {
-                    flyto_tools::Origin::Evolved { version } => Some(version),
-                    _ => None,
-                };
-                found.push((score, Found { name: entry.id().to_string(), version, description }));
-            }
-        }
-        found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
-        found.into_iter().map(|it| it.1).take(limit).collect()
+        let tools = self.inner.registry.snapshot();
+        let ctx = DescribeContext::new().with_tools(tools.clone());
+        let found = tools.search(words, limit).into_iter().map(|it| {
+            let version = match it.entry.tool().metadata().origin {
+                flyto_tools::Origin::Evolved { version } => Some(version),
+                _ => None,
+            };
+            let description = it.entry.tool().description(&ctx).into_owned();
+            Found { name: it.entry.id().to_string(), version, description }
+        });
+        found.collect()
     }
 
     /// The tools of this store that can be called now, in the order of their names.
