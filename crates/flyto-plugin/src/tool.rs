@@ -363,10 +363,7 @@ impl PluginTool {
             .stderr(Output::Captured(stderr))
             .deadline(self.timeout());
         let spec = match def.ready {
-            true => {
-                let ready = Ready::new().watch(&self.dir).watch_beside_arguments();
-                spec.ready(ready.cpu_time(self.timeout()))
-            }
+            true => spec.ready(Ready::new().watch(&self.dir).cpu_time(self.timeout())),
             false => spec,
         };
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })

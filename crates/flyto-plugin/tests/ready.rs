@@ -150,23 +150,6 @@ async fn a_process_that_works_for_longer_than_a_call_may_is_ended() {
 }
 
 #[tokio::test]
-async fn what_lies_beside_a_script_elsewhere_counts() {
-    let elsewhere = tempfile::tempdir().expect("a directory");
-    let (script, module) = (elsewhere.path().join("run"), elsewhere.path().join("module"));
-    fs::write(&script, format!(". {module:?}; input=$(cat); echo $$ $module")).expect("it is ours");
-    write_settled(&module, "module=old");
-    let manifest = format!(
-        r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "sh", "args": [{script:?}], "ready": true}}]}}"#
-    );
-    let host = Host::new(&manifest, SCRIPT);
-    let tool = host.tool(&[]);
-    assert_eq!(told(&call(&tool, "{}").await).1, "old");
-    host.until_waiting(1).await;
-    fs::write(&module, "module=new").expect("it is ours");
-    assert_eq!(told(&call(&tool, "{}").await).1, "new");
-}
-
-#[tokio::test]
 async fn a_binary_plugin_waits_for_its_request() {
     let manifest = r#"{"name": "p", "execution": "binary", "binary": {"path": "run.sh"},
         "tools": [{"name": "t", "description": "d", "ready": true}]}"#;

@@ -7,7 +7,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
     },
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -22,8 +22,7 @@ use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 /// The files that a start of `spec` on this machine would read, as the system describes them now (stat(2)).
 ///
 /// These are the program, as its `PATH` finds it, and the interpreter of its `#!` line, also one that env(1) finds; each argument
-/// that is the path of a file, or the name of a module behind `-m` that lies in the working directory (`python3 -m NAME`); the working
-/// directory; and what [`Ready`](crate::Ready) names, with everything in a
+/// that is the path of a file; the working directory; and what [`Ready`](crate::Ready) names, with everything in a
 /// directory. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
 /// last changes. Links are followed, to directories as well; each directory is looked into once. What a program loads from
 /// elsewhere, such as libraries of its interpreter, is not looked at.
@@ -41,11 +40,10 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     }
     let program = resolve::resolve_program(spec);
     let program = program.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
-    let (mut named, mut beside) = (Vec::new(), Vec::new());
+    let mut beside = Vec::new();
     let is_script = script(&program).is_some();
-    if is_path {
-        named.push(program.clone());
-        beside.extend(program.parent().filter(|_| is_script).map(Path::to_owned));
+    if is_path && is_script {
+        beside.extend(program.parent().map(Path::to_owned));
     }
     let mut linked = Vec::new();
     if is_script {
@@ -59,29 +57,17 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
         }
     }
     walk.add_program(spec, program);
-    for (n, arg) in spec.args.iter().enumerate() {
+    for arg in &spec.args {
         let path = spec.working_dir.join(arg);
-        let before = n.checked_sub(1).and_then(|it| spec.args.get(it));
         if !arg.is_empty() && path.is_file() {
             beside.extend(path.parent().map(Path::to_owned));
             linked.extend(beside_target(&path));
-            named.push(path.clone());
             walk.add_file(path);
-        } else if before.is_some_and(|it| is_before_module(it)) {
-            for path in modules(&spec.working_dir, arg) {
-                if path.is_file() {
-                    // Others are looked for in the working directory first.
-                    beside.push(spec.working_dir.clone());
-                    named.push(path.clone());
-                }
-                walk.add_file(path);
-            }
         }
     }
     walk.add_file(spec.working_dir.clone());
     let Some(ready) = &spec.ready else { return Ok(walk.files) };
-    let is_elsewhere = ready.beside_arguments && !lie_in(&named, &ready.watched);
-    let beside = beside.iter().filter(|_| is_elsewhere);
+    let beside = beside.iter().filter(|_| ready.beside_arguments);
     // Those that are watched for a file are watched where it lies.
     let is_watched = ready.beside_arguments || !ready.watched.is_empty();
     let linked = linked.iter().filter(|_| is_watched);
@@ -89,32 +75,6 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
         walk.add_all(CWD, path.as_os_str(), path, 0)?;
     }
     Ok(walk.files)
-}
-
-/// Whether one of these files lies in one of the directories, whatever leads to either; of a link, where it lies itself.
-fn lie_in(files: &[PathBuf], dirs: &[PathBuf]) -> bool {
-    let leads_up = |it: &Path| it.components().any(|it| it == Component::ParentDir);
-    // Most of them are told by their names.
-    if files.iter().any(|it| !leads_up(it) && dirs.iter().any(|dir| it.starts_with(dir))) {
-        return true;
-    }
-    let dirs: Vec<_> = dirs.iter().filter_map(|it| it.canonicalize().ok()).collect();
-    let mut at = files.iter().filter_map(|it| it.parent()?.canonicalize().ok());
-    at.any(|at| dirs.iter().any(|dir| at.starts_with(dir)))
-}
-
-/// Whether the argument behind this one may name a module: `-m`, also as the last of several letters.
-fn is_before_module(arg: &OsStr) -> bool {
-    let arg = arg.as_bytes();
-    arg.starts_with(b"-") && !arg.starts_with(b"--") && arg.ends_with(b"m")
-}
-
-/// The files of which the first that is there is run for the module of this name.
-fn modules(dir: &Path, name: &OsStr) -> Vec<PathBuf> {
-    let is_name = |it: &&str| !it.is_empty() && !it.starts_with('.') && !it.contains('/');
-    let Some(name) = name.to_str().filter(is_name) else { return Vec::new() };
-    let path = name.replace('.', "/");
-    [format!("{path}/__main__.py"), format!("{path}.py")].map(|it| dir.join(it)).into()
 }
 
 /// The directory that an interpreter takes for that of a script: of a link, the one of the file that it leads to. `None` where the
@@ -371,48 +331,6 @@ mod tests {
         fs::create_dir(root.join("first")).expect("ours");
         make(&root.join("first/outer"), "#!/bin/sh\n");
         named("first/outer");
-    }
-
-    #[test]
-    fn a_module_in_the_working_directory_is_seen() {
-        let change = |flag: &str, module: &str, file: &str| {
-            let (dir, spec) = place();
-            let plugin = dir.path().join("plugin");
-            let file = plugin.join(file);
-            fs::create_dir_all(file.parent().expect("it has one")).expect("ours");
-            let spec = Spec { args: Vec::new(), ..spec }.args([flag, module]);
-            let spec = spec.ready(Ready::new());
-            let watching = spec.clone().ready(Ready::new().watch_beside_arguments());
-            let before = [&spec, &watching].map(|it| start_files(it).expect("it is there"));
-            fs::write(&file, "1").expect("ours");
-            let after = [&spec, &watching].map(|it| start_files(it).expect("it is there"));
-            // What it imports.
-            fs::write(plugin.join("lib/a"), "22").expect("ours");
-            let last = [&spec, &watching].map(|it| start_files(it).expect("it is there"));
-            let seen = before[0].difference(&after[0]).is_some();
-            assert_eq!(before[0].difference(&after[0]), seen.then_some(&*file));
-            (seen, after[0] != last[0], after[1] != last[1])
-        };
-        assert_eq!(change("-m", "one", "one.py"), (true, false, true));
-        assert_eq!(change("-Bum", "one", "one/__main__.py"), (true, false, true));
-        assert_eq!(change("-m", "one.two", "one/two.py"), (true, false, true));
-        assert_eq!(change("-m", "one.two", "one/other.py"), (false, false, false));
-        assert_eq!(change("--m", "one", "one.py"), (false, false, false));
-        assert_eq!(change("-x", "one", "one.py"), (false, false, false));
-    }
-
-    #[test]
-    fn what_lies_beside_arguments_is_seen_where_none_of_them_is_in_a_watched_directory() {
-        for (args, is_seen) in [(["../arg", "-x"], true), (["../arg", "run"], false)] {
-            let (dir, spec) = place();
-            let ready = Ready::new().watch(dir.path().join("plugin")).watch_beside_arguments();
-            let spec = Spec { program: "/bin/sh".into(), args: Vec::new(), ..spec };
-            let spec = spec.args(args).ready(ready);
-            let before = start_files(&spec).expect("it is there");
-            fs::write(dir.path().join("module"), "1").expect("ours");
-            let after = start_files(&spec).expect("it is there");
-            assert_eq!(before.difference(&after).is_some(), is_seen, "{args:?}");
-        }
     }
 
     #[test]

@@ -43,8 +43,7 @@ pub struct Ready {
     /// The program, its interpreter and arguments that name files are watched without being named here.
     pub watched: Vec<PathBuf>,
     /// Whether the directories are watched as well in which arguments lie that name files, and the program where it is a
-    /// script that is named by its path: what such a file loads lies beside it. Not where one of these files, or the program, lies in a
-    /// watched directory: that is where it loads from. By default they are not.
+    /// script that is named by its path: what such a file loads lies beside it. By default they are not.
     pub beside_arguments: bool,
     /// How much processor time a process may use until it is asked, with its descendants: as much as the start of a call could.
     /// One that has used more does not wait for its input, and counts as one that cannot. It holds where
