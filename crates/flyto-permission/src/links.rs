@@ -25,7 +25,7 @@ impl Links {
         for place in places {
             if let Ok(found) = absolute_location(&place)
                 && found.elsewhere().is_some()
-                && !found.resolved.starts_with("/dev/")
+                && !is_device(&found.resolved)
             {
                 res.entry(found.resolved).or_default().push(found.written);
             }
@@ -89,4 +89,18 @@ impl Cache {
             }
         }
     }
+}
+
+/// Whether it holds nothing, and is the same for all.
+#[cfg(unix)]
+fn is_device(path: &str) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let kind = std::fs::symlink_metadata(path).map(|it| it.file_type());
+    kind.is_ok_and(|it| it.is_char_device() || it.is_block_device())
+}
+
+#[cfg(not(unix))]
+fn is_device(_path: &str) -> bool {
+    false
 }

@@ -292,15 +292,33 @@ fn wildcards_do_not_lead_around_a_link() {
 }
 
 #[test]
-fn a_rule_opens_a_place_of_keys_by_its_own_name() {
+fn a_rule_by_a_link_opens_no_other_protected_place() {
     let home = home();
-    let rules = rules(&[(Verdict::Allow, "Read(~/.ssh/id)")]).build();
-    for name in ["~/.ssh/id", "~/dotfiles/ssh/id"] {
-        let preview = path(name, Access::Read);
-        check(&rules, home.path(), &preview, &PermissionClass::FILE, Verdict::Allow);
+    let base = home.path();
+    fs::create_dir_all(base.join(".gnupg")).expect("the directory is ours");
+    fs::create_dir_all(base.join(".config")).expect("the directory is ours");
+    for (to, from) in [
+        (".gnupg/netrc", ".netrc"),
+        ("/etc/gitconfig", ".gitconfig"),
+        ("../dotfiles", ".config/git"),
+    ] {
+        symlink(to, base.join(from)).expect("the directory is ours");
     }
-    let preview = path("~/.ssh/id", Access::Write);
-    check(&rules, home.path(), &preview, &PermissionClass::FILE, Verdict::Deny);
+    let rules = rules(&[
+        (Verdict::Allow, "Read(~/.netrc)"),
+        (Verdict::Allow, "Edit(~/.gitconfig)"),
+        (Verdict::Allow, "Edit(~/.config/git/**)"),
+        (Verdict::Allow, "Read(~/.ssh/id)"),
+    ])
+    .build();
+    let check = |path: &str, access, expected| {
+        check(&rules, base, &self::path(path, access), &PermissionClass::FILE, expected);
+    };
+    for path in ["~/.netrc", "~/.gnupg/netrc", "~/.ssh/id", "~/dotfiles/ssh/id"] {
+        check(path, Access::Read, Verdict::Deny);
+    }
+    check("/etc/gitconfig", Access::Write, Verdict::Ask);
+    check("~/dotfiles/.git/hooks/x", Access::Write, Verdict::Ask);
 }
 
 #[cfg(feature = "bash")]

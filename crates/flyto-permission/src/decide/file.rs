@@ -309,8 +309,9 @@ impl<'a> Judge<'a> {
         let real = real_home.and_then(|it| protection(&location.resolved, access, Some(it)));
         let names = self.protected_names(location);
         let of_names = names.iter().filter_map(|it| protection(it, access, home));
+        // Of equals the last one counts, which a rule that allows has to name: that of the place itself.
         let found = [written, resolved, real].into_iter().flatten();
-        found.chain(of_names).max_by_key(|it| it.verdict)
+        of_names.chain(found).max_by_key(|it| it.verdict)
     }
 
     /// A rule that allows the path and names the protected place in words.
@@ -323,11 +324,7 @@ impl<'a> Judge<'a> {
         let mut hits = Hits::default();
         let names = |glob: &Glob, _: bool| glob.names(protected.parts);
         let anchors = self.anchors();
-        // The place itself, by its name in the home directory.
-        let names_there: Vec<_> = self.links().1.names(&location.resolved).collect();
-        for path in [&location.resolved].into_iter().chain(&names_there) {
-            self.index.find_path(path, writes, anchors, names, &mut hits);
-        }
+        self.index.find_path(&location.resolved, writes, anchors, names, &mut hits);
         hits.allow
     }
 
