@@ -82,11 +82,14 @@ impl<'a> StillApproved<'a> {
         if let Some(inner) = catalog.composite_of(tool) {
             names.extend(tools_below(&inner, |it| catalog.composite_of(it)));
         }
+        // One that is gone is told by the call of it.
         let is_other = |it: &&String| {
-            self.approved.is_some_and(|approved| approved.get(*it) != catalog.hash_of(it).as_ref())
+            let now = catalog.hash_of(it);
+            now.is_some() && self.approved.is_some_and(|approved| approved.get(*it) != now.as_ref())
         };
         let other = names.iter().find(is_other).map(String::as_str);
-        let is_version = version.is_none_or(|it| catalog.version_of(tool) == Some(it));
+        let is_version =
+            version.is_none_or(|it| catalog.version_of(tool).is_none_or(|now| now == it));
         match other.or((!is_version).then_some(tool)) {
             Some(name) => {
                 let what = format!("the tool {name:?} changed while the composite ran");

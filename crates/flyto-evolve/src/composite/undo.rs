@@ -16,9 +16,12 @@ use super::{
 };
 use crate::RecordedStep;
 
-/// How long all undo steps of a call may take together. Each has half of what is left, and the last one all of it, so that one
-/// that hangs leaves time for the others.
+/// How long all undo steps of a call may take together.
 const UNDO_TIME: Duration = Duration::from_secs(60);
+
+/// What an undo leaves to each one behind it, so that one that hangs does not cost the others; at most half of what is left for
+/// all of them.
+const KEPT_TIME: Duration = Duration::from_secs(5);
 
 impl Run<'_> {
     /// What ran to its end and declares an undo, the last first, under the names of [`UndoReport::undone`]. After
@@ -72,10 +75,8 @@ impl Run<'_> {
             };
             let rest =
                 ctx.deadline().map_or(UNDO_TIME, |it| it.saturating_duration_since(Instant::now()));
-            let ctx = match n_left {
-                0 => ctx.clone(),
-                _ => ctx.clone().with_time_limit(rest / 2),
-            };
+            let kept = KEPT_TIME.saturating_mul(u32::try_from(n_left).unwrap_or(u32::MAX));
+            let ctx = ctx.clone().with_time_limit(rest - kept.min(rest / 2));
             let called = self.called(&ctx, &undo.tool, None, input.clone());
             let called = in_time(&ctx, called).await;
             self.keep(|| {
