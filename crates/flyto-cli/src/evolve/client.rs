@@ -48,6 +48,10 @@ impl Approver for AtClient {
         Ok(Decision::unseen(Answer::Later, "a client that cannot ask its user"))
     }
 
+    fn only_stages(&self) -> bool {
+        true
+    }
+
     fn within(&self, call: &CallContext) -> Option<Arc<dyn Approver>> {
         let client = self.approvals.client_of(call)?;
         Some(Arc::new(OfCall { client, by: self.by.clone() }))
@@ -84,7 +88,7 @@ impl CheckpointHandler for BeforeCalls {
 fn is_proposal(call: &Call) -> bool {
     let entry = call.entry();
     let proposes = matches!(entry.id().as_str(), "create_tool" | "update_tool");
-    let by_rule = |it: &Decided| it.deciding().any(|it| matches!(it.cause, Cause::Rule { .. }));
+    let by_rule = |it: &Decided| it.deciding().any(|it| !matches!(it.cause, Cause::Default { .. }));
     proposes
         && entry.owner().as_str() == OWNER
         && call.decision().is_some_and(|decision| !by_rule(&decision))

@@ -80,12 +80,13 @@ impl ToolBuilder {
     pub async fn apply_within(
         &self,
         call: &CallContext,
-        proposal: Proposal,
+        mut proposal: Proposal,
     ) -> Result<Applied, Refusal> {
         let approver = self.inner.approver.as_ref();
         match approver.and_then(|it| it.within(call)) {
             Some(own) => self.apply_by(Asked::within(&own, call), proposal).await,
             None => {
+                proposal.is_unseen = approver.is_some_and(|it| it.only_stages());
                 self.apply_by(Asked { call: Some(call), ..Asked::by(approver) }, proposal).await
             }
         }

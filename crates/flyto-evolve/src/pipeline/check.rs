@@ -119,7 +119,10 @@ impl ToolBuilder {
         if secrets.iter().any(|it| it.found.tier >= Tier::Block) {
             return Err(Refusal::Secret { findings: secrets });
         }
-        let examples = example::run(&definition, &self.inner.env, &self.inner.host).await;
+        let examples = match proposal.is_unseen {
+            true => example::unseen(&definition),
+            false => example::run(&definition, &self.inner.env, &self.inner.host).await,
+        };
         let examples = self.redacted(examples).await?;
         if let ExampleReport::Ran { outcomes } = &examples
             && outcomes.iter().any(|it| it.problem.is_some())
@@ -128,8 +131,8 @@ impl ToolBuilder {
         }
         // A new tool has no calls; one that is archived may have.
         let replay = match last {
-            Some(_) => self.replay_of_proposal(&definition).await?,
-            None => None,
+            Some(_) if !proposal.is_unseen => self.replay_of_proposal(&definition).await?,
+            _ => None,
         };
         Ok(Checked { definition, last, secrets, tools, similar, examples, notes, replay })
     }

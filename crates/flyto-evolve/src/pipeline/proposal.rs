@@ -39,6 +39,8 @@ pub struct Proposal {
     pub(crate) tools_before: Option<BTreeMap<String, DefinitionHash>>,
     /// Its id in the store, where it waited.
     pub(crate) waits_as: Option<String>,
+    /// Nothing of it runs, since no person is asked about it yet.
+    pub(crate) is_unseen: bool,
 }
 
 /// Where a proposal comes from.
@@ -73,6 +75,7 @@ impl Proposal {
             place: "proposal".to_owned(),
             left_out: Vec::new(),
             replaces_edit: None,
+            is_unseen: false,
             tools_before: None,
             waits_as: None,
         }

@@ -373,6 +373,14 @@ pub trait Approver: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether every answer of this approver, for calls within which nobody else is asked, is to [wait](Answer::Later).
+    ///
+    /// Nothing of such a proposal runs before a person looks at it: its examples are untested, and no recorded calls are run
+    /// again. The default says that it asks a person.
+    fn only_stages(&self) -> bool {
+        false
+    }
+
     /// Tells why a text that the answer [edited](Answer::Edit) is refused. The text before the edit is asked about again, so
     /// that a mistake in an edit costs neither the edit nor the proposal: a terminal shows the reason, and opens the refused text
     /// at the next edit. An edit counts towards the most that a decision may have, whether it is refused or not.

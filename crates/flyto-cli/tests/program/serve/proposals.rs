@@ -300,6 +300,25 @@ fn without_a_rule_a_proposal_of_a_client_that_cannot_ask_waits() {
 }
 
 #[test]
+fn nothing_of_a_proposal_that_waits_at_once_has_run() {
+    let place = place(&json!({}));
+    let config = json!({"evolve": {"dir": place.path().join("tools")}});
+    place.write("home/.config/flyto/config.json", &config.to_string());
+    let mut client = Client::modern(&place, &[], &json!({}));
+    let mut proposal = proposal();
+    // Where it ran, it would be refused with what it printed.
+    proposal["arguments"]["examples"] = json!([{"input": {}, "output": "not what it prints"}]);
+    let result = client.result("tools/call", proposal);
+    assert!(text(&result).contains("the proposal waits for a person as"), "{result}");
+    let waiting = waiting(&place);
+    assert_eq!(waiting.len(), 1);
+    // Before a person decides, it runs.
+    let id = waiting[0]["id"].as_str().unwrap();
+    let ran = place.evolving(&["evolve", "approve", "--yes", id]).run();
+    assert!(ran.shown().contains("not what it prints"), "{}", ran.shown());
+}
+
+#[test]
 fn a_proposal_of_a_job_waits() {
     for is_modern in [false, true] {
         let place = place(&json!({}));
