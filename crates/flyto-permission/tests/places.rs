@@ -317,6 +317,11 @@ fn a_rule_by_a_link_opens_no_other_protected_place() {
     for path in ["~/.netrc", "~/.gnupg/netrc", "~/.ssh/id", "~/dotfiles/ssh/id"] {
         check(path, Access::Read, Verdict::Deny);
     }
+    // A name on the way is a place of keys as well.
+    for (to, from) in [("../dotfiles/ssh", "outside/.ssh"), ("../outside/.ssh/id", "project/id")] {
+        symlink(to, base.join(from)).expect("the directory is ours");
+    }
+    check("id", Access::Read, Verdict::Deny);
     check("/etc/gitconfig", Access::Write, Verdict::Ask);
     check("~/dotfiles/.git/hooks/x", Access::Write, Verdict::Ask);
 }

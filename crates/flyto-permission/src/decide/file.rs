@@ -255,10 +255,13 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// The names that protected places have for where a path leads, beside its own.
+    /// The names on the way to where a path leads, and those that protected places
+    /// have for it, beside its own.
     pub(super) fn protected_names(&self, location: &Location) -> Vec<String> {
-        let paths = [&location.resolved].into_iter().chain(&location.on_the_way);
-        paths.flat_map(|it| self.links().1.names(it)).collect()
+        let on_the_way = &location.on_the_way;
+        let paths = [&location.resolved].into_iter().chain(on_the_way);
+        let names = paths.flat_map(|it| self.links().1.names(it));
+        names.chain(on_the_way.iter().cloned()).collect()
     }
 
     /// Every further name of where a path leads that rules know: those between its
