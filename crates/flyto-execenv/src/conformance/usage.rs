@@ -48,10 +48,13 @@ pub(super) async fn usage_covers_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> 
             false => equal("usage covers the tree", covers_tree, false)?,
         }
         if covers_tree {
-            // The same loop, so that half of its time is far from both nothing and all of it.
-            let (all, half) = (outcome.usage.cpu(), by_leader.usage.cpu().map(|it| it / 2));
-            ensure(all.is_some() && all >= half, || {
-                format!("an orphan burnt about twice {half:?}, and the outcome says {all:?} in all")
+            // The same loop, whose time differs by more than two on a machine that others use as well; a quarter is far from
+            // nothing all the same.
+            let (all, least) = (outcome.usage.cpu(), by_leader.usage.cpu().map(|it| it / 4));
+            ensure(all.is_some() && all >= least, || {
+                format!(
+                    "an orphan burnt some four times {least:?}, and the outcome says {all:?} in all"
+                )
             })?;
             let (outcome, half) = (burnt_unwaited(ctx, scope).await?, Duration::from_millis(150));
             let all = outcome.usage.cpu();
