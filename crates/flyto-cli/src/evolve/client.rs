@@ -1,17 +1,13 @@
-//! How the user of a client of `flyto serve` is asked about a proposal, and before the call that makes it.
+//! How the user of a client of `flyto serve` is asked about a proposal.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
-use flyto_host::permission::{Cause, Decision as Decided};
-use flyto_host::stages::{self, Call, CheckpointHandler, Question};
 use flyto_mcp::{CallClient, ClientApprovals, FormAnswer, FormError};
 use flyto_tools::CallContext;
 use serde_json::{Map, Value, json};
 
-use super::OWNER;
 use crate::words::{one_line, tame};
 
 /// The properties of the form.
@@ -56,42 +52,6 @@ impl Approver for AtClient {
         let client = self.approvals.client_of(call)?;
         Some(Arc::new(OfCall { client, by: self.by.clone() }))
     }
-}
-
-/// Asks clients before calls, and lets a proposal pass whose client cannot ask its user: all that comes of it is a text that
-/// waits, as [`AtClient`] has it. A rule that asks about the tool by its name is no default, and holds.
-#[derive(Debug)]
-pub(crate) struct BeforeCalls(ClientApprovals);
-
-impl BeforeCalls {
-    /// Asks the clients whose calls `approvals` knows.
-    pub(crate) fn new(approvals: ClientApprovals) -> Self {
-        Self(approvals)
-    }
-}
-
-#[async_trait]
-impl CheckpointHandler for BeforeCalls {
-    async fn ask(
-        &self,
-        question: &Question<'_>,
-    ) -> Result<stages::Answer, Box<dyn Error + Send + Sync>> {
-        let call = question.call;
-        if is_proposal(call) && self.0.client_of(call.ctx()).is_none() {
-            return Ok(stages::Answer::Yes);
-        }
-        self.0.ask(question).await
-    }
-}
-
-/// Whether a call only proposes, by one of the tools of this program, and is asked about by default.
-fn is_proposal(call: &Call) -> bool {
-    let entry = call.entry();
-    let proposes = matches!(entry.id().as_str(), "create_tool" | "update_tool");
-    let by_rule = |it: &Decided| it.deciding().any(|it| !matches!(it.cause, Cause::Default { .. }));
-    proposes
-        && entry.owner().as_str() == OWNER
-        && call.decision().is_some_and(|decision| !by_rule(&decision))
 }
 
 /// Asks the client of one call.

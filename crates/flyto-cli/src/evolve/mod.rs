@@ -29,7 +29,7 @@ use flyto_tools::{
 use self::advice::from_anywhere;
 pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
-pub(crate) use self::client::{AtClient, BeforeCalls};
+pub(crate) use self::client::AtClient;
 pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
 use crate::exit::{Ending, Why};

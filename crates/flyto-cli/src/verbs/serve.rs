@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
-use crate::evolve::{AtClient, BeforeCalls, person};
+use crate::evolve::{AtClient, person};
 use crate::exit::{Exit, Why};
 use crate::findings::summary;
 use crate::screen::{Page, complain};
@@ -38,7 +38,7 @@ const N_THREADS: usize = 2;
 
 pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let approvals = ClientApprovals::new();
-    let handler = BeforeCalls::new(approvals.clone());
+    let handler = approvals.clone();
     let approver = Arc::new(AtClient::new(approvals.clone(), &person(session.env())));
     let with = |host: HostBuilder, _| {
         let host = host.checkpoint_handler(handler);

@@ -273,14 +273,10 @@ fn a_proposal_waits_where_no_client_is_asked() {
 }
 
 #[test]
-fn without_a_rule_a_proposal_of_a_client_that_cannot_ask_waits() {
-    // With the rules that the guide names against an agent that would approve by itself.
-    let guarded = json!({"deny": ["Bash(flyto evolve:*)", "Edit(~/.flyto/**)"]});
-    let asked = json!({"ask": ["create_tool"], "allow": ["greet"]});
-    let denied = json!({"deny": ["create_tool"]});
-    for (permissions, waits) in
-        [(json!({}), true), (guarded, true), (asked, false), (denied, false)]
-    {
+fn a_client_that_cannot_ask_needs_a_rule_for_a_proposal_that_waits() {
+    let allowed = json!({"allow": ["create_tool"]});
+    let denied = json!({"allow": ["create_tool"], "deny": ["create_tool"]});
+    for (permissions, waits) in [(json!({}), false), (allowed, true), (denied, false)] {
         for is_modern in [false, true] {
             let place = place(&json!({}));
             let config =
@@ -302,7 +298,9 @@ fn without_a_rule_a_proposal_of_a_client_that_cannot_ask_waits() {
 #[test]
 fn nothing_of_a_proposal_that_waits_at_once_has_run() {
     let place = place(&json!({}));
-    let config = json!({"evolve": {"dir": place.path().join("tools")}});
+    let config = json!({
+        "permissions": {"allow": ["create_tool"]}, "evolve": {"dir": place.path().join("tools")},
+    });
     place.write("home/.config/flyto/config.json", &config.to_string());
     let mut client = Client::modern(&place, &[], &json!({}));
     let mut proposal = proposal();
