@@ -77,19 +77,21 @@ impl<'a> StillApproved<'a> {
         if self.registry.generation() == self.compared {
             return Ok(());
         }
-        let catalog = Catalog::new(self.registry.snapshot());
+        let tools = self.registry.snapshot();
+        let catalog = Catalog::new(tools.clone());
         let mut names = BTreeSet::from([tool.to_owned()]);
         if let Some(inner) = catalog.composite_of(tool) {
             names.extend(tools_below(&inner, |it| catalog.composite_of(it)));
         }
-        // One that is gone is told by the call of it.
+        // One that is gone is told by the call of it; another tool may have taken its name.
+        let is_there = |name: &str| tools.get(name).is_some();
         let is_other = |it: &&String| {
             let now = catalog.hash_of(it);
-            now.is_some() && self.approved.is_some_and(|approved| approved.get(*it) != now.as_ref())
+            is_there(it) && self.approved.is_some_and(|approved| approved.get(*it) != now.as_ref())
         };
         let other = names.iter().find(is_other).map(String::as_str);
         let is_version =
-            version.is_none_or(|it| catalog.version_of(tool).is_none_or(|now| now == it));
+            !is_there(tool) || version.is_none_or(|it| catalog.version_of(tool) == Some(it));
         match other.or((!is_version).then_some(tool)) {
             Some(name) => {
                 let what = format!("the tool {name:?} changed while the composite ran");

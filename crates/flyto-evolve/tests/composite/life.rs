@@ -530,6 +530,38 @@ async fn a_text_that_comes_while_a_composite_runs_is_not_run_by_it() {
     }
 }
 
+#[tokio::test]
+async fn a_tool_that_takes_a_name_while_a_composite_runs_is_not_run_by_it() {
+    // What is gone is told by the call of it.
+    let changed = "the tool \"part\" changed while the composite ran";
+    for (takes_it, why) in [(true, changed), (false, "part\n")] {
+        let life = Life::new();
+        let part = ToolDefinition::script("part", "Is a part.", "echo old\n");
+        life.apply(&part, None).await.unwrap();
+        let (builder, registry) = (life.builder.clone(), Arc::clone(&life.bench.registry));
+        let swap = NativeTool::builder("swap", "Archives a part.");
+        let swap = swap.run(move |_, _: Object| {
+            let (builder, registry) = (builder.clone(), Arc::clone(&registry));
+            async move {
+                builder.archive("part", "ada").await.unwrap();
+                let other = NativeTool::builder("part", "Is another.");
+                let other = other.run(|_, _: Object| async { "other" }).unwrap();
+                if takes_it {
+                    registry.register("host", Arc::new(other)).unwrap();
+                }
+                "done"
+            }
+        });
+        life.bench.registry.register("host", Arc::new(swap.unwrap())).unwrap();
+        let steps =
+            json!([{"id": "a", "tool": "swap"}, {"id": "b", "tool": "part", "after": ["a"]}]);
+        let whole = ToolDefinition::composite("whole", "Is a whole.", json!({"steps": steps}));
+        life.apply(&whole, None).await.unwrap();
+        let result = life.call("whole", json!({})).await.unwrap();
+        assert!(result.output.contains(&format!("b: failed: {why}")), "{}", result.output);
+    }
+}
+
 /// Says yes, and meanwhile another process gives the tool `count` another text.
 #[derive(Debug)]
 struct WhileAsked(Store);
