@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use flyto_tools::PermissionClass;
-
 use crate::{Host, permission::Rule};
 
 impl Host {
@@ -12,15 +10,7 @@ impl Host {
     #[must_use]
     pub fn unmatched_rules(&self) -> Vec<Rule> {
         let (tools, report) = (self.registry().snapshot(), self.report());
-        let classes = [
-            PermissionClass::BASH,
-            PermissionClass::FILE,
-            PermissionClass::WEBFETCH,
-            PermissionClass::READONLY,
-            PermissionClass::GENERIC,
-            PermissionClass::UNDECLARED,
-        ];
-        let mut classes: BTreeSet<&str> = classes.iter().map(PermissionClass::as_str).collect();
+        let mut classes = BTreeSet::new();
         let found = report.catalogue.found.iter().filter_map(|it| it.name.as_deref());
         let plugins: Vec<_> = found.map(|it| format!("{it}:")).collect();
         let mut names: BTreeSet<&str> = plugins.iter().map(String::as_str).collect();

@@ -284,25 +284,27 @@ impl Form {
     }
 }
 
+/// The classes that Flyto itself gives a meaning.
+pub(crate) const OWN_CLASSES: [PermissionClass; 6] = [
+    PermissionClass::BASH,
+    PermissionClass::FILE,
+    PermissionClass::WEBFETCH,
+    PermissionClass::READONLY,
+    PermissionClass::GENERIC,
+    PermissionClass::UNDECLARED,
+];
+
 /// What stands behind `class:`.
 ///
 /// A class of Flyto's own in other letters, and a name that no tool could show,
 /// name nothing.
 fn class(text: &str, name: &str) -> Result<Form, RuleError> {
-    const OWN: [PermissionClass; 6] = [
-        PermissionClass::BASH,
-        PermissionClass::FILE,
-        PermissionClass::WEBFETCH,
-        PermissionClass::READONLY,
-        PermissionClass::GENERIC,
-        PermissionClass::UNDECLARED,
-    ];
     let fail = |why, better: Option<&str>| {
         let suggestion = better.map(|it| format!("class:{it}"));
         Err(RuleError::new(text, why, 6..text.len(), suggestion))
     };
     let is_own = |it: &&PermissionClass| it.as_str().eq_ignore_ascii_case(name);
-    match OWN.iter().find(is_own) {
+    match OWN_CLASSES.iter().find(is_own) {
         Some(own) if own.as_str() != name => {
             fail("a class of this name is written in small letters", Some(own.as_str()))
         }

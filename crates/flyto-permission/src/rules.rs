@@ -3,8 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Decision, Layer, Place, Request, Rule, RuleError, Verdict, decide, index::Index, location,
-    rule::Form,
+    Decision, Layer, Place, Request, Rule, RuleError, Verdict, decide,
+    index::Index,
+    location,
+    rule::{Form, OWN_CLASSES},
 };
 
 /// Rules, ready to decide. Cheap to clone; the default has none, so it asks.
@@ -120,7 +122,7 @@ impl Rules {
     /// Rules that ask or deny by the name or class of a tool, and name none of these: probably a slip of the pen,
     /// and what they were to deny is not denied.
     ///
-    /// `names` holds ids, aliases and wire names, and `PLUGIN:` for a plugin without tools. Rules for servers of the
+    /// `names` holds ids, aliases and wire names, and `PLUGIN:` for a plugin without tools; `classes` those of the tools. Rules for servers of the
     /// Model Context Protocol are left out: what tools they have is known when they are connected.
     ///
     /// ```
@@ -131,7 +133,7 @@ impl Rules {
     ///     rules.add(Layer::Operator, Verdict::Deny, text, Place::default())?;
     /// }
     /// let rules = rules.build();
-    /// let (names, classes) = (["db:drop"].into(), ["generic"].into());
+    /// let (names, classes) = (["db:drop"].into(), ["mail"].into());
     /// let unmatched: Vec<_> = rules.unmatched(&names, &classes).map(|it| it.text()).collect();
     /// assert_eq!(unmatched, ["db:dorp", "class:generc"]);
     /// # Ok::<(), flyto_permission::RuleError>(())
@@ -151,7 +153,10 @@ impl Rules {
                         let next = names.range(&*start..).next();
                         !next.is_some_and(|it| it.starts_with(&start))
                     }
-                    Ok(Form::Class(name)) => !classes.contains(&*name),
+                    Ok(Form::Class(name)) => {
+                        let mut own = OWN_CLASSES.iter();
+                        !classes.contains(&*name) && !own.any(|it| it.as_str() == name)
+                    }
                     _ => false,
                 }
         })
