@@ -10,7 +10,7 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use flyto_execenv::DEFAULT_GRACE;
@@ -44,7 +44,7 @@ pub(crate) async fn call(
         return Err(ToolError::new(ToolErrorKind::Internal, what));
     };
     let given = ctx.time_given();
-    if ctx.deadline().is_some_and(|it| it <= Instant::now()) {
+    if ctx.is_late() {
         return Ok(timed_out(&name, given.unwrap_or_default()));
     }
     let stop = ctx.cancellation().child_token();
@@ -58,15 +58,23 @@ pub(crate) async fn call(
     let Some(given) = given else {
         return task.await.unwrap_or_else(|err| lost(&name, err));
     };
-    tokio::select! {
-        biased;
-        res = &mut task => return res.unwrap_or_else(|err| lost(&name, err)),
-        () = deadline_reached(ctx) => stop.cancel(),
-    }
-    let ended = tokio::select! {
+    let in_time = tokio::select! {
         biased;
         res = &mut task => Some(res),
-        () = grace_over(ctx, DEFAULT_GRACE) => None,
+        () = deadline_reached(ctx) => None,
+    };
+    let ended = match in_time {
+        // A call around this one can be the first to see that their time is over.
+        Some(res) if !ctx.is_late() => return res.unwrap_or_else(|err| lost(&name, err)),
+        Some(res) => Some(res),
+        None => {
+            stop.cancel();
+            tokio::select! {
+                biased;
+                res = &mut task => Some(res),
+                () = grace_over(ctx, DEFAULT_GRACE) => None,
+            }
+        }
     };
     match ended {
         Some(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),

@@ -1,6 +1,9 @@
 //! One call of a program: its deadline, its cancellation, and its exit as a result.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
 
 use flyto_execenv::{
     Capture, ColdStart, Ending, ErrorOutput, ExecEnv, ExecError, Exit, Outcome, Output, RunOptions,
@@ -93,8 +96,11 @@ pub async fn grace_over(ctx: &CallContext, grace: Duration) {
 
 /// Runs `spec` as the program of the call `ctx`.
 ///
-/// The caller's cancellation ends the program, and its deadline tightens the spec's. With
-/// [`Streaming::Lines`] or [`Streaming::Messages`], or where `ctx` [asks for all output](CallContext::wants_all_output), its
+/// The caller's cancellation ends the program, and its deadline tightens the spec's. A cancellation that comes once the
+/// deadline has passed ends it as the deadline does: [`Ran::failure`] is [`Failure::TimedOut`], with the time in
+/// [`Ran::deadline`].
+///
+/// With [`Streaming::Lines`] or [`Streaming::Messages`], or where `ctx` [asks for all output](CallContext::wants_all_output), its
 /// listeners are told what comes while the program runs; a listener that is slow makes the program wait. A call that was
 /// permitted once is not served by a process that waited, and none is started after it.
 ///
@@ -142,7 +148,7 @@ pub async fn run(
     let options = RunOptions::new().cancel(ctx.cancellation().clone());
 
     if !streaming.reads_along(ctx) {
-        let outcome = env.run_with(spec, options).await?;
+        let outcome = told_by_deadline(ctx, env.run_with(spec, options)).await?;
         return Ok(Ran { outcome, command_line, deadline });
     }
     let (sender, mut chunks) = mpsc::channel(CHUNKS_UNDERWAY);
@@ -151,7 +157,8 @@ pub async fn run(
         _ => KeptStderr::new(&Capture::limit(0)),
     };
     let mut shown = Shown::new(ctx, streaming, kept);
-    let (outcome, kept) = tokio::join!(env.run_with(spec, options.observer(sender)), async {
+    let running = env.run_with(spec, options.observer(sender));
+    let (outcome, kept) = tokio::join!(told_by_deadline(ctx, running), async {
         while let Some(chunk) = chunks.recv().await {
             shown.take(&chunk);
         }
@@ -162,6 +169,31 @@ pub async fn run(
         kept.replace(&mut outcome.stderr);
     }
     Ok(Ran { outcome, command_line, deadline })
+}
+
+/// Has a cancellation that comes after the deadline told as [the deadline's](CallContext::is_late). Without a deadline this is
+/// the run itself.
+async fn told_by_deadline(
+    ctx: &CallContext,
+    run: impl Future<Output = Result<Outcome, ExecError>>,
+) -> Result<Outcome, ExecError> {
+    if ctx.deadline().is_none() {
+        return run.await;
+    }
+    let mut run = pin!(run);
+    let (outcome, is_late) = tokio::select! {
+        biased;
+        outcome = &mut run => (outcome, ctx.is_late()),
+        () = ctx.cancellation().cancelled() => {
+            let is_late = ctx.is_late();
+            (run.await, is_late)
+        }
+    };
+    let mut outcome = outcome?;
+    if is_late && outcome.ending == Ending::Cancelled {
+        outcome.ending = Ending::TimedOut;
+    }
+    Ok(outcome)
 }
 
 impl Ran {

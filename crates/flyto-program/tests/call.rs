@@ -45,6 +45,26 @@ async fn the_callers_cancellation_reaches_the_program() {
     assert_eq!(res.stdout().text, "started\n");
 }
 
+/// As within a call that has the same deadline, and sees first that it has passed.
+#[tokio::test]
+async fn a_cancellation_after_the_deadline_is_told_as_the_deadlines() {
+    let ctx = CallContext::new().with_deadline(Instant::now());
+    ctx.cancellation().cancel();
+    let never_started = ran(sh("echo started"), &ctx, Streaming::Lines).await;
+    assert_eq!(never_started.failure(), Some(Failure::TimedOut { after: Some(Duration::ZERO) }));
+
+    let passed = Instant::now() + Duration::from_secs(1);
+    let ctx = CallContext::new().with_deadline(passed);
+    let cancel = ctx.cancellation().clone();
+    // The clock of the program, which runs in this thread, is behind that of the caller.
+    let ctx = ctx.with_output(move |_: OutputChunk<'_>| {
+        std::thread::sleep(passed.saturating_duration_since(Instant::now()));
+        cancel.cancel();
+    });
+    let res = ran(sh("echo started; sleep 60"), &ctx, Streaming::Lines).await;
+    assert!(matches!(res.failure(), Some(Failure::TimedOut { .. })), "{res:?}");
+}
+
 #[tokio::test]
 async fn a_caller_that_asks_for_all_output_gets_it_as_it_comes() {
     for (streaming, stdout) in [

@@ -208,6 +208,25 @@ impl CallContext {
         self
     }
 
+    /// Whether the [deadline](Self::deadline) has passed.
+    ///
+    /// A call that has run out of time cancels the calls within it, and their deadline is the same. So a cancellation that
+    /// comes when a call is late is told as [`Failure::TimedOut`](crate::Failure::TimedOut).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use flyto_tools::CallContext;
+    ///
+    /// assert!(!CallContext::new().is_late());
+    /// assert!(CallContext::new().with_deadline(Instant::now()).is_late());
+    /// assert!(!CallContext::new().with_timeout(Duration::from_secs(60)).is_late());
+    /// ```
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.deadline().is_some_and(|it| it <= Instant::now())
+    }
+
     /// Sets the sink of progress.
     #[must_use]
     pub fn with_progress(mut self, sink: impl ProgressSink) -> Self {

@@ -271,11 +271,10 @@ impl Run<'_> {
 
     /// How the call ended, once it is cancelled or its time is over.
     fn over(&self) -> Option<Ended> {
-        if self.ctx.cancellation().is_cancelled() {
-            return Some(Ended::Cancelled);
+        if self.ctx.is_late() {
+            return Some(Ended::TimedOut);
         }
-        let is_late = self.ctx.deadline().is_some_and(|it| it <= Instant::now());
-        is_late.then_some(Ended::TimedOut)
+        self.ctx.cancellation().is_cancelled().then_some(Ended::Cancelled)
     }
 
     /// Waits for a step to end, or for the end of the call.
@@ -297,7 +296,7 @@ impl Run<'_> {
                 }
             }
             // What began to end has its grace.
-            if grace.is_none() && cancelled.as_mut().poll(cx).is_ready() {
+            if grace.is_none() && !self.ctx.is_late() && cancelled.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Event::Cancelled);
             }
             over.as_mut().poll(cx).map(|()| Event::TimedOut)

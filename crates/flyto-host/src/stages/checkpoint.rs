@@ -221,8 +221,9 @@ pub(super) async fn guarded<T>(
     asked: impl Future<Output = Result<T, Box<dyn Error + Send + Sync>>>,
 ) -> Result<T, NoAnswer> {
     let is_cancelled = || call.ctx().cancellation().is_cancelled();
+    let by_cancellation = || NoAnswer::Ended(CallEnd::by_cancellation(call.ctx()));
     if is_cancelled() {
-        return Err(NoAnswer::Ended(CallEnd::Cancelled));
+        return Err(by_cancellation());
     }
     // The answer of a person may take longer than the tools that wait for it.
     let _asking = call.ctx().asking();
@@ -237,7 +238,7 @@ pub(super) async fn guarded<T>(
     match unless_ended(call, polled).await {
         Ok(answer) if !is_cancelled() => answer.map_err(NoAnswer::Failed),
         // A call that is cancelled while it is answered has no answer either.
-        Ok(_) => Err(NoAnswer::Ended(CallEnd::Cancelled)),
+        Ok(_) => Err(by_cancellation()),
         Err(end) => Err(NoAnswer::Ended(end)),
     }
 }
@@ -247,6 +248,13 @@ pub(super) async fn guarded<T>(
 pub(super) enum CallEnd {
     Cancelled,
     TimedOut,
+}
+
+impl CallEnd {
+    /// What a cancellation that comes now is.
+    fn by_cancellation(ctx: &CallContext) -> Self {
+        if ctx.is_late() { Self::TimedOut } else { Self::Cancelled }
+    }
 }
 
 impl fmt::Display for CallEnd {
@@ -274,7 +282,7 @@ pub(super) async fn unless_over<T>(
     tokio::select! {
         biased;
         res = waited => Ok(res),
-        () = ctx.cancellation().cancelled() => Err(CallEnd::Cancelled),
+        () = ctx.cancellation().cancelled() => Err(CallEnd::by_cancellation(ctx)),
         () = deadline_reached(ctx) => Err(CallEnd::TimedOut),
     }
 }

@@ -348,8 +348,7 @@ impl Call {
 
     /// The result of a call whose time is over behind this stage, and which has not come to its tool.
     fn timed_out_in(&mut self, stage: &str) -> Option<ToolResult> {
-        let is_over = self.ctx.deadline().is_some_and(|it| it <= Instant::now());
-        let is_over = is_over && self.time_given.is_some() && self.outcome.is_none();
+        let is_over = self.ctx.is_late() && self.time_given.is_some() && self.outcome.is_none();
         is_over.then(|| self.end_in(stage, CallEnd::TimedOut, None))
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use flyto_host::Host;
@@ -62,6 +62,21 @@ async fn a_cancelled_result_keeps_what_the_tool_did_until_the_deadline() {
     assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(given) }));
     assert_eq!(res.output, "tool \"t\" timed out after 2s\ntwo of three steps");
     assert_eq!(res.data, Some(serde_json::json!({"n_done": 2})));
+}
+
+/// As within a call that has the same deadline, and sees first that it has passed.
+#[tokio::test]
+async fn a_tool_that_is_cancelled_after_the_deadline_is_timed_out() {
+    let late =
+        NativeTool::builder("t", "Is cancelled late.").run(async |ctx: CallContext, _: NoInput| {
+            // In this thread, so that the call sees the result first, and its clock afterwards.
+            std::thread::sleep(ctx.deadline().unwrap().saturating_duration_since(Instant::now()));
+            ToolResult::failed(Failure::Cancelled, "two of three steps")
+        });
+    let given = Duration::from_secs(2);
+    let res = call_for(&host_with(late.expect("a tool")), given).await;
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(given) }));
+    assert_eq!(res.output, "tool \"t\" timed out after 2s\ntwo of three steps");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -303,7 +303,7 @@ impl ServerTool {
     }
 }
 
-/// When the call is over before its answer. Cancellation wins where both have come.
+/// When the call is over before its answer. A cancellation that comes after the deadline is [the deadline's](CallContext::is_late).
 ///
 /// `ends` is when its time is over, and how long that was; without one it has any time.
 async fn over(ctx: &CallContext, ends: Option<(Instant, Duration)>) -> Over {
@@ -318,7 +318,10 @@ async fn over(ctx: &CallContext, ends: Option<(Instant, Duration)>) -> Over {
     };
     tokio::select! {
         biased;
-        () = ctx.cancellation().cancelled() => Over::Cancelled,
+        () = ctx.cancellation().cancelled() => match ctx.time_given() {
+            Some(given) if ctx.is_late() => Over::TimedOut(given),
+            _ => Over::Cancelled,
+        },
         given = timed_out => Over::TimedOut(given),
     }
 }

@@ -59,6 +59,11 @@ enum Over {
 }
 
 impl Over {
+    /// What a cancellation that comes now is.
+    fn by_cancellation(ctx: &CallContext) -> Self {
+        if ctx.is_late() { Self::TimedOut } else { Self::Cancelled }
+    }
+
     /// Whether what the plugin said within the grace is the call's result. Where time was over, what
     /// most plugins answer to a cancellation would say that the caller took the call back.
     fn leaves_room_for(self, answer: &Answer) -> bool {
@@ -108,7 +113,7 @@ impl Session {
         let now = self.shared.since_now();
         // A call that is over already starts nothing.
         if ctx.cancellation().is_cancelled() {
-            return given_up(Over::Cancelled, None, now);
+            return given_up(Over::by_cancellation(ctx), None, now);
         }
         if timeout.is_zero() {
             return given_up(Over::TimedOut, None, now);
@@ -150,7 +155,7 @@ impl Session {
 
 /// When the call is not waited for any longer.
 ///
-/// Ready when the caller cancels or the time has passed; cancellation wins where both have.
+/// Ready when the caller cancels or the time has passed. A cancellation wins where both have, unless [the call is late](CallContext::is_late).
 async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
     let clock = async {
         match began.checked_add(timeout) {
@@ -161,7 +166,7 @@ async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
     };
     tokio::select! {
         biased;
-        () = ctx.cancellation().cancelled() => Over::Cancelled,
+        () = ctx.cancellation().cancelled() => Over::by_cancellation(ctx),
         () = clock => Over::TimedOut,
     }
 }

@@ -50,6 +50,15 @@ async fn a_deadline_is_the_callers_alone() {
 }
 
 #[tokio::test]
+async fn a_cancellation_after_the_deadline_is_told_as_the_deadlines() {
+    let host = Host::new(HANGING);
+    let ctx = CallContext::new().with_deadline(std::time::Instant::now());
+    ctx.cancellation().cancel();
+    let res = in_words(host.call(&ctx, "hang", "{}").await);
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(Duration::ZERO) }));
+}
+
+#[tokio::test]
 async fn a_call_that_is_given_up_says_what_it_printed_and_no_other_call() {
     let host = Host::new(
         r#"
