@@ -26,7 +26,7 @@ pub use code::{Code, CodeInfo};
 pub use diagnostic::{Diagnostic, Location, Related, Severity, Suggestion};
 pub use findings::{Findings, Reported};
 pub use pointer::{InvalidPointer, Pointer};
-pub use quote::quoted;
+pub use quote::{OneLine, quoted};
 pub use reader::{ObjectKeys, ObjectReader, recorded_keys};
 pub use similar::{KnownNames, closest};
 pub use source::{Place, Source, Span};

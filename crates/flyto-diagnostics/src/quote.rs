@@ -43,7 +43,14 @@ fn cut(text: &str, needs_backslash: fn(char) -> bool) -> String {
 }
 
 /// Displays a text on one line, with everything escaped that would act on a terminal.
-pub(crate) struct OneLine<'a>(pub(crate) &'a str);
+///
+/// ```
+/// use flyto_diagnostics::OneLine;
+///
+/// assert_eq!(OneLine("a\nallow: b").to_string(), r"a\nallow: b");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct OneLine<'a>(pub &'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use flyto_diagnostics::OneLine;
 use flyto_tools::Access;
 use serde::Serialize;
 
@@ -275,15 +276,15 @@ impl fmt::Display for Subject {
                     Access::Write => "write",
                     _ => "use",
                 };
-                write!(f, "{access} {path}")?;
+                write!(f, "{access} {}", OneLine(path))?;
                 match resolved {
-                    Some(to) => write!(f, " (leads to {to})"),
+                    Some(to) => write!(f, " (leads to {})", OneLine(to)),
                     None => Ok(()),
                 }
             }
             Self::Url { url, host } => match host {
                 Some(host) => write!(f, "host {host}"),
-                None => write!(f, "address {url}"),
+                None => write!(f, "address {}", OneLine(url)),
             },
         }
     }

@@ -4,8 +4,9 @@
 //! order carries meaning: the greatest verdict of a call counts, and of two rules
 //! with one effect the one of the smaller layer is named.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use flyto_diagnostics::OneLine;
 use serde::{Serialize, Serializer};
 
 /// What is to happen with a call. The order is that of strength: of several, the
@@ -123,13 +124,7 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A name of a file may hold a newline, which would begin a line that no rule has said.
-        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-        for c in self.file.chars() {
-            match breaks(c) {
-                true => write!(f, "{}", c.escape_default())?,
-                false => f.write_char(c)?,
-            }
-        }
+        write!(f, "{}", OneLine(&self.file))?;
         match (self.line, &*self.pointer) {
             (0, "") => Ok(()),
             (0, pointer) => write!(f, "#{pointer}"),
