@@ -307,6 +307,11 @@ impl Index {
         self.commands.narrows(name)
     }
 
+    /// Whether a rule that asks or denies commands has a first word that starts so.
+    pub(crate) fn narrows_program_as(&self, start: &str) -> bool {
+        self.commands.narrows_as(start)
+    }
+
     /// Whether a rule asks or denies commands by their words.
     pub(crate) fn narrows_programs(&self) -> bool {
         self.commands.narrows_any()

@@ -133,6 +133,10 @@ impl<'a> Lookup<'a> {
         self.steps.take(1) && self.all().any(|it| it.narrows_program(name))
     }
 
+    pub(crate) fn narrows_program_as(self, start: &str) -> bool {
+        self.steps.take(1) && self.all().any(|it| it.narrows_program_as(start))
+    }
+
     pub(crate) fn narrows_programs(self) -> bool {
         self.all().any(Index::narrows_programs)
     }

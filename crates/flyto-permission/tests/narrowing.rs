@@ -388,6 +388,22 @@ fn an_input_of_many_values_is_asked() {
 }
 
 #[test]
+fn what_is_assigned_is_no_program() {
+    let rules = denying("Bash(rm:*)");
+    for script in
+        ["x=$(date); echo \"$x\"", "n=$((1 + 2)); echo $n", "x=${1:-a}; echo $x", "x=$y; ls"]
+    {
+        check_script(&rules, script, Verdict::Allow);
+    }
+    check_script(&rules, "x=$(rm a)", Verdict::Deny);
+    check_script(&rules, "x=$(date) rm a", Verdict::Deny);
+    check_script(&rules, "x=$(date); $x a", Verdict::Ask);
+    let with_variable = denying("Bash(x=1 make:*)");
+    check_script(&with_variable, "x=$(date) make", Verdict::Ask);
+    check_script(&with_variable, "y=$(date); make", Verdict::Allow);
+}
+
+#[test]
 fn no_text_of_a_call_makes_a_line_of_a_decision() {
     let id = ToolId::parse("p:t").expect("this is a name");
     let text = "/srv/a\nallow: tool p:t: p:*\u{202e}";

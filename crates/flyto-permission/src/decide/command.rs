@@ -285,6 +285,14 @@ impl<'a> Judge<'a> {
             if has_more && exact_fits {
                 matched.possible = matched.possible.or(index.by_words(literal(), true).possible);
             }
+            // An assignment is no word of a rule that names no variable, whatever is assigned.
+            let assigned =
+                words.first().filter(|it| start == 0 && of_whole.is_some() && known(it).is_none());
+            if let Some(name) = assigned.map(Word::leading).filter(|it| it.contains('='))
+                && !index.narrows_program_as(name)
+            {
+                matched.possible = None;
+            }
             let mut found = Found::default();
             found.add(&matched);
             if let Some((name, rest)) = words.split_first() {

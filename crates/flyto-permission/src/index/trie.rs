@@ -180,6 +180,14 @@ impl Trie {
         self.start(program).is_some()
     }
 
+    /// Whether the first word of a rule that asks or denies starts so.
+    pub(super) fn narrows_as(&self, start: &str) -> bool {
+        let children = self.nodes.first().into_iter().flat_map(|it| &it.children);
+        children
+            .inspect(|_| made(1))
+            .any(|(text, at)| text.starts_with(start) && self.nodes[*at].narrowing.is_some())
+    }
+
     /// Whether any rule for the words of a command asks or denies.
     pub(super) fn narrows_any(&self) -> bool {
         self.nodes.first().is_some_and(|it| it.narrowing.is_some())
