@@ -309,6 +309,10 @@ fn resolve(
                 end = End::There;
                 done = next;
             }
+            // A process that is not there yet, or a descriptor that the call opens itself, may lead anywhere.
+            Err(err) if err.kind() == io::ErrorKind::NotFound && names_process(&next) => {
+                return Err(UNREADABLE);
+            }
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
                 missing = true;
                 end = match end {
@@ -343,10 +347,13 @@ pub(crate) fn may_be_opened(why: &str) -> bool {
 ///
 /// [proc(5)]: https://man7.org/linux/man-pages/man5/proc.5.html
 fn is_of_process(link: &str) -> bool {
-    let mut parts = link.strip_prefix("/proc/").unwrap_or("").split('/');
-    let process = parts.next().unwrap_or("");
-    let is_number = !process.is_empty() && process.bytes().all(|it| it.is_ascii_digit());
-    is_number && parts.next().is_some()
+    names_process(link) && link.matches('/').count() > 2
+}
+
+/// Whether a path without links is that of a process, or lies below it.
+fn names_process(path: &str) -> bool {
+    let process = path.strip_prefix("/proc/").and_then(|it| it.split('/').next()).unwrap_or("");
+    !process.is_empty() && process.bytes().all(|it| it.is_ascii_digit())
 }
 
 /// Whether there can be nothing of that name: behind a file, and where no file

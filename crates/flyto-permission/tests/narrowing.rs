@@ -417,3 +417,19 @@ fn no_text_of_a_call_makes_a_line_of_a_decision() {
         assert_eq!(shown.lines().count(), 1, "{shown}");
     }
 }
+
+#[test]
+fn a_descriptor_or_a_process_that_is_not_there_yet_may_lead_anywhere() {
+    let rules = denying("Read(/srv/secret/**)");
+    for line in [
+        "cat /dev/fd/200/srv/secret/k 200</",
+        "exec 200</; cat /proc/self/fd/200/srv/secret/k",
+        "cat /proc/self/task/4194303/cwd/k",
+        "cat /proc/4194303/root/srv/secret/k",
+    ] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({"command": line}), Verdict::Ask);
+    }
+    let none = denying("Bash(rm:*)");
+    let line = json!({"command": "cat /dev/fd/200/k 200</"});
+    check_input(&none, &PermissionClass::GENERIC, line, Verdict::Allow);
+}
