@@ -433,3 +433,18 @@ fn a_descriptor_or_a_process_that_is_not_there_yet_may_lead_anywhere() {
     let line = json!({"command": "cat /dev/fd/200/k 200</"});
     check_input(&none, &PermissionClass::GENERIC, line, Verdict::Allow);
 }
+
+#[test]
+fn a_variable_that_changes_wildcards_is_asked() {
+    let rules = denying("Read(.env)");
+    for line in [
+        "GLOBIGNORE=x; cat cfg/*",
+        "declare GLOBIGNORE=x; cat cfg/*",
+        "read GLOBIGNORE; cat cfg/*",
+        "BASHOPTS=dotglob bash -c 'cat cfg/*'",
+    ] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({"command": line}), Verdict::Ask);
+    }
+    let plain = json!({"command": "x=1; cat cfg/*"});
+    check_input(&rules, &PermissionClass::GENERIC, plain, Verdict::Allow);
+}

@@ -241,6 +241,15 @@ impl Analysis {
         }
     }
 
+    /// Notes where the line may set a variable that lets wildcards stand for other names, hidden ones among them (bash(1),
+    /// Pathname Expansion).
+    fn note_globbing(&mut self) {
+        if self.may_set(&["GLOBIGNORE", "BASHOPTS", "SHELLOPTS"]) {
+            let why = "it sets a variable that changes what wildcards stand for";
+            self.unclear.push(Unclear::new(why, ""));
+        }
+    }
+
     /// The lines of a here-document; `None` where they are known only when the line
     /// runs.
     pub(crate) fn heredoc(&self, slot: usize) -> Option<&str> {
@@ -274,6 +283,7 @@ pub(crate) fn analyse_text(text: &str) -> Analysis {
     }
     unwrap::unwrap_all(&mut res);
     res.forget_tildes();
+    res.note_globbing();
     res
 }
 
@@ -299,6 +309,7 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
     res.commands = vec![Command { words, text: cut(&text), ..Command::default() }];
     unwrap::unwrap_all(&mut res);
     res.forget_tildes();
+    res.note_globbing();
     res
 }
 
