@@ -404,6 +404,32 @@ fn what_is_assigned_is_no_program() {
 }
 
 #[test]
+fn a_rule_for_a_server_holds_whatever_the_servers_name() {
+    for (tool, rule) in [
+        ("my__srv:read", "mcp__my__srv__read"),
+        ("my__srv:read", "mcp__my__srv__*"),
+        ("my__srv:read", "mcp__my__srv"),
+        ("my__srv:read", "my__srv__read"),
+        ("srv_:read", "mcp__srv___read"),
+        ("srv_:read", "mcp__srv_"),
+        ("srv:read", "mcp__srv__read"),
+        ("srv:my.tool", "srv__mytool-bab745"),
+        ("srv:my.tool", "mcp__srv__mytool-bab745"),
+    ] {
+        let mut rules = Rules::builder();
+        for (effect, text) in [(Verdict::Allow, tool), (Verdict::Deny, rule)] {
+            rules.add(Layer::Operator, effect, text, Place::default()).expect("these are rules");
+        }
+        let id = ToolId::parse(tool).expect("this is a name");
+        let request = Request::new(&id).class_trust(ClassTrust::Named);
+        let request =
+            if tool.contains('.') { request.wire_name("srv__mytool-bab745") } else { request };
+        let decision = rules.build().decide(&request);
+        assert_eq!(decision.verdict, Verdict::Deny, "{tool}, {rule}: {decision}");
+    }
+}
+
+#[test]
 fn no_text_of_a_call_makes_a_line_of_a_decision() {
     let id = ToolId::parse("p:t").expect("this is a name");
     let text = "/srv/a\nallow: tool p:t: p:*\u{202e}";

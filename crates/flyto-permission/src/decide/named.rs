@@ -23,6 +23,17 @@ pub(super) fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> 
     {
         res.merge(index.by_name(id.as_str()).without_allow());
     }
+    // Rules divide a name at its first two `_`, which may stand within the name of a server or a plugin.
+    let owner = request.id.owner();
+    let whole = owner.map(|it| format!("{it}__{name}"));
+    for written in owner.into_iter().chain(whole.as_deref()).chain(request.wire_name) {
+        if let Some((owner, name)) = written.split_once("__")
+            && let Ok(id) = ToolId::with_owner(owner, name)
+            && id != *request.id
+        {
+            res.merge(index.by_name(id.as_str()).without_allow());
+        }
+    }
     for alias in request.aliases.iter().map(String::as_str).chain(request.wire_name) {
         let hits = index.by_name(alias);
         res.merge(match request.class_trust {
