@@ -387,6 +387,49 @@ fn an_input_of_many_values_is_asked() {
     check("Bash(rm:*)", Verdict::Allow);
 }
 
+/// A tool of a class without a check of its own, which gets this text as its input.
+#[track_caller]
+fn check_text(rules: &Rules, text: &str, expected: Verdict) {
+    check_input(rules, &PermissionClass::GENERIC, json!({"path": text}), expected);
+}
+
+#[test]
+fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
+    let rules = denying("Read(/srv/secret/**)");
+    let slashes = format!("{}srv/secret/k", "/".repeat(4200));
+    for text in [
+        "/srv/secret/k",
+        "/srv/secret/k\n",
+        "\n/srv/secret/k",
+        " /srv/secret/k\t",
+        "to= /srv/secret/k ",
+        "/srv/secret/k\0.txt",
+        "x y/../../../../srv/secret/k",
+        "x\ny/../../../../srv/secret/k",
+        &slashes,
+        "file://localhost/srv/secret/k",
+        "file:///srv/%73ecret/k",
+        "FILE:/srv/secret/k?x",
+        "url=file:///srv/secret/k#x",
+        "fi\nle:///srv/sec\tret/k",
+        r"file:\\\srv\secret\k",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+        // Of a word with blanks, parts are a guess.
+        let is_word = !text.contains(' ') || text.starts_with("x y");
+        if is_word && !text.contains(['\0', '\n', '\\']) && text.len() < 4096 {
+            check_script(&rules, &format!("cat '{text}'"), Verdict::Deny);
+        }
+    }
+    check_text(&rules, "~root/../srv/secret/k", Verdict::Ask);
+    let (source, data) = ("// A comment.\n".repeat(400), "/9j//4AAQ".repeat(600));
+    for text in
+        ["see /srv/secret/k\nand more", "~50 pieces", "~5/8", "a: b, file: c", &source, &data]
+    {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
 #[test]
 fn what_is_assigned_is_no_program() {
     let rules = denying("Bash(rm:*)");
@@ -401,6 +444,28 @@ fn what_is_assigned_is_no_program() {
     let with_variable = denying("Bash(x=1 make:*)");
     check_script(&with_variable, "x=$(date) make", Verdict::Ask);
     check_script(&with_variable, "y=$(date); make", Verdict::Allow);
+}
+
+#[test]
+fn the_program_of_a_command_in_an_input_is_read() {
+    let rules = denying("Edit(scripts/**)");
+    let check =
+        |input: Value, expected| check_input(&rules, &PermissionClass::GENERIC, input, expected);
+    for command in ["scripts/run.sh", "./scripts/run.sh", "./scripts/run.sh --help"] {
+        check(json!({"command": command}), Verdict::Allow);
+        check(json!({"path": command}), Verdict::Deny);
+    }
+    check(json!({"command": ["./scripts/run.sh", "a"]}), Verdict::Allow);
+    check(json!({"command": ["cp", "./scripts/run.sh"]}), Verdict::Deny);
+    check(json!({"command": "echo a >scripts/run.sh"}), Verdict::Deny);
+    check(json!({"script_path": "scripts/run.sh"}), Verdict::Deny);
+    check(json!({"command_file": "scripts/run.sh"}), Verdict::Deny);
+    check_input(
+        &denying("Read(scripts/**)"),
+        &PermissionClass::GENERIC,
+        json!({"command": "scripts/run.sh"}),
+        Verdict::Deny,
+    );
 }
 
 #[test]

@@ -355,3 +355,36 @@ fn the_name_that_a_model_calls_a_tool_by_names_it() {
     assert_eq!(decide(&allow, ClassTrust::Named), Verdict::Allow);
     assert_eq!(decide(&allow, ClassTrust::Unnamed), Verdict::Ask);
 }
+
+/// A rule that allows a protected place for reading does so for a tool that says that it reads it.
+#[test]
+fn a_text_that_is_declared_to_be_read_once_is_read() {
+    let home = home();
+    let allowing = [(Verdict::Allow, "Read(/etc/hosts)")];
+    let check = |rules: &Rules, input: serde_json::Value, preview: &Preview, trust, expected| {
+        let id = ToolId::parse("files:use").expect("this is a name");
+        let project = home.path().join("project");
+        let request = Request::new(&id)
+            .class(&PermissionClass::FILE)
+            .class_trust(trust)
+            .input(&input)
+            .preview(Some(preview))
+            .home(home.path())
+            .working_dir(&project);
+        let decision = rules.decide(&request);
+        assert_eq!(decision.verdict, expected, "{input}: {decision}");
+    };
+    let preview = path("/etc/hosts", Access::Read).with_command_line(["cat", "/etc/hosts"]);
+    let built = rules(&allowing).build();
+    let once = serde_json::json!({"f": "/etc/hosts"});
+    check(&built, once.clone(), &preview, ClassTrust::Named, Verdict::Allow);
+    // Of another parameter with the same text it is not known what becomes of it.
+    let twice = serde_json::json!({"f": "/etc/hosts", "to": "/etc/hosts"});
+    check(&built, twice, &preview, ClassTrust::Named, Verdict::Ask);
+    let written = preview.clone().with_path("/etc/hosts", Access::Write);
+    check(&built, once.clone(), &written, ClassTrust::Named, Verdict::Ask);
+    // Only the plugin says that it reads.
+    check(&built, once.clone(), &preview, ClassTrust::Unnamed, Verdict::Ask);
+    let denying = rules(&[allowing[0], (Verdict::Deny, "Read(/etc/hosts)")]).build();
+    check(&denying, once, &preview, ClassTrust::Named, Verdict::Deny);
+}

@@ -5,9 +5,10 @@
 //! leads, what allows only for where it leads. Between the decision and the call a
 //! link can change, which only a sandbox prevents.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use flyto_tools::Access;
+use percent_encoding::percent_decode_str;
 
 use super::{
     Judge, Source, cut,
@@ -33,6 +34,10 @@ const MAX_SEPARATORS: usize = 6;
 /// Most separators of a word behind which a path may go to its end. With more, it
 /// goes to the next one.
 pub(super) const MAX_ENDS: usize = 64;
+/// How many readings of a text are counted before it is judged.
+pub(super) const N_COUNTED: usize = 3;
+/// Most addresses of one text whose paths are looked at.
+const MAX_ADDRESSES: usize = 64;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
@@ -95,13 +100,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a text of which it is not known whether it is a path, for rules that
-    /// ask or deny and for protected places: the whole, what follows the first `=`
-    /// (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A
-    /// text that does not look like a path, as a sentence about one, and other
-    /// parts of a text without blanks are compared with rules alone.
+    /// ask or deny and for protected places, in each way that a program may read it
+    /// ([`readings`]). A text that does not look like a path, as a sentence about
+    /// one, and other parts of a text without blanks are compared with rules alone.
     ///
-    /// No shell reads it, so `~ada` is a name like any other.
-    pub(super) fn narrow_possible_path(&mut self, text: &str) {
+    /// `access` is [`Access::Read`] for a text that is known to be read, and not
+    /// written.
+    pub(super) fn narrow_possible_path(&mut self, text: &str, access: Access) {
+        let before = std::mem::replace(&mut self.only_reads, access == Access::Read);
         if self.index.narrows_paths()
             && text.contains(is_separator)
             && !text.contains(char::is_whitespace)
@@ -115,38 +121,49 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        let value = text.split_once('=').map(|(_, value)| value);
-        let behind_at = text.split_once('@').map(|(_, rest)| rest);
-        for path in [Some(text), value, behind_at].into_iter().flatten() {
-            let path = path.strip_prefix("file://").unwrap_or(path);
-            if path.is_empty() || path.contains(['\0', '\n']) {
-                continue;
+        for (n, path) in readings(text).iter().enumerate() {
+            if n >= N_COUNTED && !self.steps().take_path(path, 1) {
+                break;
             }
-            let is_word = path.contains('/') && !path.contains(char::is_whitespace);
-            let looks_like_one = path.starts_with(['/', '~', '.']) || is_word;
-            if path.len() > MAX_PATH_BYTES {
-                // A program that shortens it opens another path. Data in Base64 has no dots.
-                if looks_like_one && path.contains("./") {
-                    self.judge_long_path(path);
+            self.narrow_reading(path, access);
+        }
+        self.only_reads = before;
+    }
+
+    /// One reading of such a text.
+    fn narrow_reading(&mut self, path: &str, access: Access) {
+        // A text of several lines is no path that people write.
+        let is_line = !path.contains('\n');
+        let is_word = path.contains('/') && !path.contains(char::is_whitespace);
+        let looks_like_one = is_line && (path.starts_with(['/', '~', '.']) || is_word);
+        if path.len() > MAX_PATH_BYTES {
+            if looks_like_one {
+                self.judge_long_path(path, access);
+            }
+        } else if looks_like_one {
+            let is_other_home = path.starts_with('~') && !path.starts_with("~/") && path != "~";
+            match is_other_home {
+                // No shell reads it, so it is a name like any other, but for programs that read it as shells do.
+                true => {
+                    self.judge_path(&format!("./{path}"), access, Purpose::Narrow);
+                    if names_home(path) {
+                        self.judge_path(path, access, Purpose::Narrow);
+                    }
                 }
-            } else if looks_like_one {
-                let is_other_home = path.starts_with('~') && !path.starts_with("~/") && path != "~";
-                match is_other_home {
-                    true => self.judge_path(&format!("./{path}"), Access::Unknown, Purpose::Narrow),
-                    false => self.judge_path(path, Access::Unknown, Purpose::Narrow),
-                }
-            } else if self.index.narrows().paths
-                && self.spend(4 * self.index.n_scanned())
-                && let Ok(location) = self.starts.locate(path)
-            {
+                false => self.judge_path(path, access, Purpose::Narrow),
+            }
+        } else if self.index.narrows().paths && self.spend(4 * self.index.n_scanned()) {
+            let location = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
+            if let Some(location) = location {
                 self.narrow_location(path, &location, true);
             }
         }
     }
 
     /// A path that no system call takes: without `.` and empty parts it may be
-    /// shorter, else it is not read.
-    fn judge_long_path(&mut self, path: &str) {
+    /// shorter, and a program that shortens it opens another path. Else it is not
+    /// read, but for data in Base64, which has no dots.
+    fn judge_long_path(&mut self, path: &str, access: Access) {
         let mut short = String::new();
         for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
             if !short.is_empty() || path.starts_with('/') {
@@ -154,7 +171,9 @@ impl<'a> Judge<'a> {
             }
             short.push_str(part);
         }
-        self.judge_path(&short, Access::Unknown, Purpose::Narrow);
+        if short.len() <= MAX_PATH_BYTES || path.contains("./") {
+            self.judge_path(&short, access, Purpose::Narrow);
+        }
     }
 
     /// In this order: a rule that denies ends it; a protected place needs a rule
@@ -225,10 +244,7 @@ impl<'a> Judge<'a> {
         is_certain: bool,
         wanted: impl Fn(&Glob, bool) -> bool,
     ) {
-        #[cfg(feature = "bash")]
-        let kinds: &[bool] = if self.is_program { &[false] } else { &[false, true] };
-        #[cfg(not(feature = "bash"))]
-        let kinds: &[bool] = &[false, true];
+        let kinds: &[bool] = if self.only_reads { &[false] } else { &[false, true] };
         for writes in kinds.iter().copied() {
             let access = if writes { Access::Write } else { Access::Read };
             if let Some(rule) =
@@ -344,6 +360,65 @@ impl<'a> Judge<'a> {
         });
         real.iter().any(|root| below(resolved, root).is_some())
     }
+}
+
+/// The paths that a program may take a text for, each once: the text, without the
+/// blanks at its ends and up to a NUL, what follows the first `=`
+/// (`--file=/etc/passwd`) and the first `@` (`@/etc/passwd`), and the paths of
+/// addresses with the scheme `file`.
+fn readings(text: &str) -> Vec<Cow<'_, str>> {
+    let mut res: Vec<Cow<'_, str>> = Vec::new();
+    // To a program in C a text ends at a NUL.
+    let text = text.split('\0').next().unwrap_or(text);
+    let value = text.split_once('=').map(|(_, value)| value);
+    let behind_at = text.split_once('@').map(|(_, rest)| rest);
+    let parts = [Some(text), value, behind_at].into_iter().flatten();
+    let parts = parts.flat_map(|it| [it, it.trim()]).map(Cow::Borrowed);
+    // Readers of addresses leave tabs and line breaks out, and take `\\` for `/` (URL Standard, section 4.4).
+    let needs_tidying = text.contains(['\t', '\n', '\r', '\\']) && text.contains(':');
+    let tidied = needs_tidying.then(|| text.replace(['\t', '\n', '\r'], "").replace('\\', "/"));
+    let of_tidied = tidied.iter().flat_map(|it| paths_of_addresses(it));
+    let of_tidied = of_tidied.map(|it| Cow::Owned(it.into_owned()));
+    for path in parts.chain(paths_of_addresses(text)).chain(of_tidied) {
+        if !path.is_empty() && !res.contains(&path) {
+            res.push(path);
+        }
+    }
+    res
+}
+
+/// Whether a text may begin with the home directory of a user by name, as `~ada/x`
+/// does for some programs.
+fn names_home(text: &str) -> bool {
+    let name = text.strip_prefix('~').and_then(|it| it.split_once('/')).map(|it| it.0);
+    name.is_some_and(|it| {
+        it.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it))
+    })
+}
+
+/// The paths of the addresses with the scheme `file` in a text ([RFC 8089]): without
+/// host, query and fragment, and with what stands behind a percent sign decoded.
+///
+/// [RFC 8089]: https://www.rfc-editor.org/rfc/rfc8089
+pub(super) fn paths_of_addresses(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    const SCHEME: &str = "file";
+    let colons = text.match_indices(':').map(|(at, _)| at);
+    let is_of_file = |at: &usize| {
+        let scheme = text.as_bytes()[..*at].last_chunk::<{ SCHEME.len() }>();
+        scheme.is_some_and(|it| it.eq_ignore_ascii_case(SCHEME.as_bytes()))
+    };
+    colons.filter(is_of_file).take(MAX_ADDRESSES).filter_map(|at| {
+        let rest = &text[at + 1..];
+        let end = rest.find(|it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '<' | '>'));
+        let rest = &rest[..end.unwrap_or(rest.len())];
+        let path = match rest.strip_prefix("//") {
+            Some(behind) => &behind[behind.find('/')?..],
+            None => rest,
+        };
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        (!path.is_empty()).then(|| percent_decode_str(path).decode_utf8_lossy())
+    })
 }
 
 /// Characters between which a program may look for a path in a word: `a=b`, `a,b`,

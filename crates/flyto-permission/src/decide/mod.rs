@@ -42,12 +42,12 @@ mod word;
 
 use std::{cell::OnceCell, sync::Arc};
 
-use flyto_tools::PermissionClass;
+use flyto_tools::{Access, PermissionClass};
 use serde_json::Value;
 
 use self::file::Purpose;
 use crate::{
-    Cause, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
+    Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
     index::{Hits, Index, Narrows, paths::Anchors},
     links::Links,
     location::Starts,
@@ -76,6 +76,8 @@ const MAX_NAME: usize = 256;
 /// and one for each pattern without a directory that it is compared with. With
 /// 1,000 such patterns these are 300 paths, without any 8,192.
 const MAX_WORK: usize = 2 * 1024 * 1024;
+/// How many texts are compared with one in a step.
+const COMPARED: usize = 8;
 /// What following the links of a path costs, in comparisons of patterns.
 const LOOK_UP: usize = 256;
 
@@ -103,12 +105,13 @@ pub(crate) struct Judge<'a> {
     /// first. With what was found: whether the word leads to a place of keys.
     #[cfg(feature = "bash")]
     seen: [std::collections::HashMap<String, bool>; 2],
-    /// The word that is looked at is a program: it is read, and not written.
-    #[cfg(feature = "bash")]
-    is_program: bool,
+    /// What is looked at is read, and not written, as the program of a command is.
+    only_reads: bool,
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
+    /// The texts of the input, listed when they are first needed.
+    texts: OnceCell<Vec<&'a str>>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
     /// What is left of [`MAX_WORK`].
@@ -170,10 +173,10 @@ fn decide_within<'a>(
         links: OnceCell::new(),
         #[cfg(feature = "bash")]
         seen: Default::default(),
-        #[cfg(feature = "bash")]
-        is_program: false,
+        only_reads: false,
         #[cfg(feature = "bash")]
         runs_once: false,
+        texts: OnceCell::new(),
         real_roots: None,
         work: MAX_WORK,
         #[cfg(feature = "bash")]
@@ -333,7 +336,8 @@ impl<'a> Judge<'a> {
             return;
         }
         for word in words.iter().skip(1) {
-            self.narrow_path_value(word);
+            let access = self.declared_access(word);
+            self.narrow_path_value(word, access);
         }
         #[cfg(feature = "bash")]
         if !words.is_empty() {
@@ -349,11 +353,11 @@ impl<'a> Judge<'a> {
     /// Of an input with more values than [`MAX_VALUES`] the rest is not looked at,
     /// and asked where a rule could hold for it.
     fn narrow_input(&mut self, input: &Value) {
-        let mut todo = vec![("", input)];
+        let mut todo = vec![("", input, Access::Unknown)];
         let mut n_values = 0;
         #[cfg(feature = "bash")]
         let mut n_commands = 0;
-        while let Some((name, value)) = todo.pop() {
+        while let Some((name, value, access)) = todo.pop() {
             n_values += 1;
             if !self.steps().take(1 + name.len().min(MAX_NAME)) {
                 return;
@@ -365,6 +369,9 @@ impl<'a> Judge<'a> {
             }
             #[cfg(feature = "bash")]
             let holds = holds(name);
+            // The program of a command is read.
+            #[cfg(feature = "bash")]
+            let access = if is_command(name) { Access::Read } else { access };
             #[cfg(feature = "bash")]
             if holds != Holds::Other && matches!(value, Value::String(_) | Value::Array(_)) {
                 n_commands += 1;
@@ -377,18 +384,22 @@ impl<'a> Judge<'a> {
                 }
             }
             match value {
-                Value::String(text) => self.narrow_text_value(name, text),
+                Value::String(text) => self.narrow_text_value(name, text, access),
                 // A list of words is one command, and its words are no commands by themselves; a list in it may be one.
                 Value::Array(values) => {
-                    let values = values.iter().take(MAX_VALUES);
-                    todo.extend(values.map(|it| if it.is_array() { (name, it) } else { ("", it) }));
+                    let values = values.iter().take(MAX_VALUES).enumerate();
+                    todo.extend(values.map(|(at, it)| match it.is_array() {
+                        true => (name, it, access),
+                        false => ("", it, if at == 0 { access } else { Access::Unknown }),
+                    }));
                 }
                 Value::Object(fields) => {
-                    todo.extend(fields.iter().take(MAX_VALUES).map(|(name, it)| (&**name, it)));
+                    let values = fields.iter().take(MAX_VALUES);
+                    todo.extend(values.map(|(name, it)| (&**name, it, Access::Unknown)));
                     let names = fields.keys().take(MAX_VALUES - n_values.min(MAX_VALUES));
                     for name in names.filter(|it| it.contains(['/', '.', ':'])) {
                         n_values += 1;
-                        self.narrow_text_value("", name);
+                        self.narrow_text_value("", name, Access::Unknown);
                     }
                 }
                 _ => {}
@@ -397,27 +408,63 @@ impl<'a> Judge<'a> {
     }
 
     /// A text under a name of an input.
-    fn narrow_text_value(&mut self, name: &str, text: &str) {
+    fn narrow_text_value(&mut self, name: &str, text: &str, access: Access) {
         if !self.steps().take_text(text) {
             return;
         }
-        self.narrow_path_value(text);
+        let access = match access {
+            Access::Read => Access::Read,
+            _ => self.declared_access(text),
+        };
+        self.narrow_path_value(text, access);
         let fetches = *self.request.class == PermissionClass::WEBFETCH;
         self.narrow_url(text, fetches || name.eq_ignore_ascii_case("url"));
         self.narrow_host_parts(text);
     }
 
+    /// What a call does with the path that a text names, where the preview declares the path once and the input
+    /// has it once: another parameter with the same text may be written. The class has to be believed.
+    fn declared_access(&mut self, text: &str) -> Access {
+        let request = self.request;
+        let paths = request.preview.map_or(&[][..], |it| &it.paths);
+        if request.class_trust != ClassTrust::Named || paths.is_empty() {
+            return Access::Unknown;
+        }
+        let steps = self.steps();
+        if !steps.take(1 + paths.len() / COMPARED) {
+            return Access::Unknown;
+        }
+        let dir = request.program_dir_text();
+        let is_same = |path: &str, text: &str| {
+            let below = dir.and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
+            path == text || below == Some(text)
+        };
+        let mut declared = paths.iter().filter(|it| is_same(&it.path, text));
+        let is_read = declared.next().is_some_and(|it| it.access == Access::Read);
+        if !is_read || declared.next().is_some() {
+            return Access::Unknown;
+        }
+        let texts = self.texts.get_or_init(|| request.input.map_or_else(Vec::new, texts_of));
+        if !steps.take(1 + texts.len() / COMPARED) {
+            return Access::Unknown;
+        }
+        match texts.iter().filter(|it| is_same(text, it) || is_same(it, text)).count() {
+            1 => Access::Read,
+            _ => Access::Unknown,
+        }
+    }
+
     /// A text that may be a path.
-    fn narrow_path_value(&mut self, text: &str) {
+    fn narrow_path_value(&mut self, text: &str, access: Access) {
         let n_parts = match self.index.narrows_paths() && !text.contains(char::is_whitespace) {
             true => text.matches(file::is_separator).count() + 1,
             // The whole, and what stands behind a sign.
-            false => 3,
+            false => file::N_COUNTED,
         };
         // Of a text with more, the parts are looked up, and not what they begin.
         let n_times = if n_parts > file::MAX_ENDS { 1 } else { n_parts };
         if self.steps().take_path(text, n_times) {
-            self.narrow_possible_path(text);
+            self.narrow_possible_path(text, access);
         }
     }
 
@@ -510,6 +557,26 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// The texts of an input, of which [`MAX_VALUES`] values are looked at; none of one with more.
+fn texts_of(input: &Value) -> Vec<&str> {
+    let mut todo = vec![input];
+    let mut res = Vec::new();
+    let mut n_values = 0;
+    while let Some(value) = todo.pop() {
+        n_values += 1;
+        if n_values > MAX_VALUES {
+            return Vec::new();
+        }
+        match value {
+            Value::String(text) => res.push(&**text),
+            Value::Array(values) => todo.extend(values.iter().take(MAX_VALUES)),
+            Value::Object(fields) => todo.extend(fields.values().take(MAX_VALUES)),
+            _ => {}
+        }
+    }
+    res
+}
+
 /// What a parameter may hold, by its name.
 #[cfg(feature = "bash")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -540,6 +607,14 @@ fn holds(name: &str) -> Holds {
         }
     }
     res
+}
+
+/// Whether a parameter of this name holds a command, and not the path of a file with one, as `script_path` does.
+#[cfg(feature = "bash")]
+fn is_command(name: &str) -> bool {
+    let words = words_of_name(name);
+    let is_one = |it: &String| matches!(&**it, "command" | "cmd" | "cmdline" | "argv");
+    words.last().is_some_and(is_one)
 }
 
 /// The words of a name, in small letters: of `shell_command`, `run-args` and

@@ -16,7 +16,7 @@
 
 use super::{
     Judge, Source, cut,
-    file::{MAX_ENDS, is_separator, path_words},
+    file::{MAX_ENDS, is_separator, path_words, paths_of_addresses},
     protected::may_touch_keys,
     reach::is_wild,
 };
@@ -117,9 +117,9 @@ impl<'a> Judge<'a> {
                         continue;
                     }
                     self.narrow_word_hosts(text);
-                    self.is_program = is_program;
+                    self.only_reads = is_program;
                     self.narrow_text_word(text, false, &base, &mut found);
-                    self.is_program = false;
+                    self.only_reads = false;
                 }
                 None if word.is_process() => {}
                 None => self.narrow_open_word(word, (&base, places), &mut found),
@@ -279,6 +279,11 @@ impl<'a> Judge<'a> {
                 }
             }
         }
+        if self.index.narrows_paths() {
+            for path in paths_of_addresses(text) {
+                self.narrow_path_part(&path, false, base, found);
+            }
+        }
         if self.index.narrows().hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
             self.narrow_expanding_host(text);
@@ -425,7 +430,7 @@ impl<'a> Judge<'a> {
         };
         let leads_to_keys = by_text || located.as_ref().is_some_and(is_of_keys);
         // The same path may be an argument as well.
-        if !self.is_program {
+        if !self.only_reads {
             self.seen[usize::from(is_certain)].insert(path.to_owned(), leads_to_keys);
         }
         if let (true, Some(location)) = (narrows, located) {
