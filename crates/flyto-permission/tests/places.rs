@@ -314,11 +314,13 @@ fn a_rule_by_a_link_opens_no_other_protected_place() {
     let check = |path: &str, access, expected| {
         check(&rules, base, &self::path(path, access), &PermissionClass::FILE, expected);
     };
-    for path in ["~/.netrc", "~/.gnupg/netrc", "~/.ssh/id", "~/dotfiles/ssh/id"] {
+    fs::write(base.join("dotfiles/ssh/other"), "x").expect("the directory is ours");
+    for path in ["~/.netrc", "~/.gnupg/netrc", "~/.ssh/other", "~/dotfiles/ssh/other"] {
         check(path, Access::Read, Verdict::Deny);
     }
     // A name on the way is a place of keys as well.
-    for (to, from) in [("../dotfiles/ssh", "outside/.ssh"), ("../outside/.ssh/id", "project/id")] {
+    for (to, from) in [("../dotfiles/ssh", "outside/.ssh"), ("../outside/.ssh/other", "project/id")]
+    {
         symlink(to, base.join(from)).expect("the directory is ours");
     }
     check("id", Access::Read, Verdict::Deny);
@@ -387,4 +389,26 @@ fn a_text_that_is_declared_to_be_read_once_is_read() {
     check(&built, once.clone(), &preview, ClassTrust::Unnamed, Verdict::Ask);
     let denying = rules(&[allowing[0], (Verdict::Deny, "Read(/etc/hosts)")]).build();
     check(&denying, once, &preview, ClassTrust::Named, Verdict::Deny);
+}
+
+/// `.ssh` and `.bashrc` of this home directory are links.
+#[test]
+fn a_rule_opens_a_protected_place_under_the_name_of_its_link() {
+    let home = home();
+    let check = |texts: &[(Verdict, &str)], at: &str, access, expected| {
+        let rules = rules(texts).build();
+        let preview = path(home.path().join(at), access);
+        check(&rules, home.path(), &preview, &PermissionClass::FILE, expected);
+    };
+    for at in [".ssh/id", "dotfiles/ssh/id"] {
+        check(&[(Verdict::Allow, "Read(~/.ssh/**)")], at, Access::Read, Verdict::Allow);
+        check(&[(Verdict::Allow, "Read(~/.ssh/**)")], at, Access::Write, Verdict::Deny);
+        check(&[(Verdict::Allow, "Read(~/**)")], at, Access::Read, Verdict::Deny);
+        check(&[(Verdict::Allow, "Read(~/dotfiles/**)")], at, Access::Read, Verdict::Deny);
+    }
+    check(&[(Verdict::Allow, "Edit(~/.bashrc)")], ".bashrc", Access::Write, Verdict::Allow);
+    // A link of a project is no name of the place.
+    symlink("../dotfiles/ssh", home.path().join("project/.ssh")).expect("the directory is ours");
+    let of_project = [(Verdict::Allow, "Read(~/project/.ssh/**)")];
+    check(&of_project, "project/.ssh/id", Access::Read, Verdict::Deny);
 }

@@ -344,6 +344,10 @@ impl<'a> Judge<'a> {
         let names = |glob: &Glob, _: bool| glob.names(protected.parts);
         let anchors = self.anchors();
         self.index.find_path(&location.resolved, writes, anchors, names, &mut hits);
+        // A place that a user keeps elsewhere has the name of the link.
+        for name in self.links().1.names(&location.resolved) {
+            self.index.find_path(&name, writes, anchors, names, &mut hits);
+        }
         hits.allow
     }
 
