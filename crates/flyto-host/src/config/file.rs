@@ -122,6 +122,9 @@ static NEAR_RULES: LazyLock<KnownNames<'static>> =
 /// as unread.
 const MOST_MISPLACED: usize = 32;
 
+/// Why what may be a rule is no warning.
+const NOT_READ: &str = "a rule that is not read would not hold";
+
 /// The section with the rules of permission.
 const PERMISSIONS: &str = "permissions";
 
@@ -400,7 +403,7 @@ fn is_of_sandbox(key: &str) -> bool {
 }
 
 /// Refuses the unknown keys that a security rule may stand under: those near to a section with such rules, or to a
-/// key of one. Says which keys were meant.
+/// key of one, and those with such a section in them. Says which keys were meant.
 fn refuse_misplaced_rules<'v>(
     at: At<'v>,
     reader: &mut ObjectReader<'v, '_>,
@@ -411,12 +414,26 @@ fn refuse_misplaced_rules<'v>(
     for ((key, value), span) in at.members().zip(spans).filter(|it| !KEYS.contains(&it.0.0)) {
         let rule = |name: &str| RULES.iter().find(|it| it.0 == name);
         let meant = rule(key).or_else(|| NEAR_RULES.closest(key).and_then(rule));
-        let Some(&(meant, section)) = meant else { continue };
+        let Some(&(meant, section)) = meant else {
+            for (name, within) in too_deep(value) {
+                res.insert(name);
+                n_refused += 1;
+                if n_refused > MOST_MISPLACED {
+                    continue;
+                }
+                reader.allow(key);
+                let what = format!("{} within {}, which is no section", quoted(name), quoted(key));
+                let diag = within.error(flyto_plugin::codes::MISSPELT_LIST, what);
+                let help = format!("write {} at the root of the file", quoted(name));
+                reader.push(diag.with_reason(NOT_READ).with_help(help));
+            }
+            continue;
+        };
         if !res.insert(meant) && key == meant {
             // It stands there twice, which is an error by itself.
             continue;
         }
-        if n_refused == MOST_MISPLACED {
+        if n_refused >= MOST_MISPLACED {
             // Any rule may stand under the keys that are not looked at.
             res.extend(RULES.iter().map(|it| it.0));
             break;
@@ -428,11 +445,10 @@ fn refuse_misplaced_rules<'v>(
             false => format!("unknown key {}, which looks like {}", quoted(key), quoted(meant)),
         };
         let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
-        let mut diag =
-            diag.with_reason("a rule that is not read would not hold").with_help(match section {
-                "" => format!("write {}", quoted(meant)),
-                place => format!("write {} within {place}", quoted(meant)),
-            });
+        let mut diag = diag.with_reason(NOT_READ).with_help(match section {
+            "" => format!("write {}", quoted(meant)),
+            place => format!("write {} within {place}", quoted(meant)),
+        });
         diag.location = Location::text(at.source(), span);
         if section.is_empty() {
             diag = diag.with_suggestion(span, quoted(meant));
@@ -440,6 +456,12 @@ fn refuse_misplaced_rules<'v>(
         reader.push(diag);
     }
     res
+}
+
+/// The sections whose rules hold for each call, where they stand within a section that is not known.
+fn too_deep<'v>(section: At<'v>) -> impl Iterator<Item = (&'static str, At<'v>)> {
+    let sections = ["sandbox", PERMISSIONS, "output_guard", secret_rules::KEY];
+    sections.into_iter().filter_map(move |it| Some((it, section.member(it)?)))
 }
 
 /// `None` where the key is not there or is no list of texts. A path that cannot be expanded is an

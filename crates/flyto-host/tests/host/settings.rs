@@ -184,6 +184,29 @@ fn a_misspelt_rule_behind_many_unknown_keys_is_an_error() {
 }
 
 #[test]
+fn a_section_of_rules_that_stands_too_deep_is_an_error() {
+    let world = World::new();
+    let text =
+        r#"{"security": {"x": 1, "sandbox": "strict"}, "editor": {"limits": 3, "audit": {}}}"#;
+    world.write(".config/flyto/config.json", text);
+    let err = load_config(&world.surroundings(), &Flags::default()).expect_err("a rule is unread");
+    let refused: Vec<_> = err.findings.iter().filter(|it| it.code.as_str() == "F0141").collect();
+    let [refused] = &refused[..] else { panic!("{:?}", err.findings) };
+    assert_eq!(refused.message, r#""sandbox" within "security", which is no section"#);
+    assert_eq!(refused.help.as_deref(), Some(r#"write "sandbox" at the root of the file"#));
+    assert_eq!(err.findings.count(Severity::Error), 1);
+    // What other programs keep in the file is a warning, as before.
+    world.write(".config/flyto/config.json", r#"{"plugins": {}, "editor": {"limits": 3}}"#);
+    let (_, findings) = load_config(&world.surroundings(), &Flags::default()).expect("it is read");
+    assert_eq!((findings.count(Severity::Error), findings.count(Severity::Warning)), (0, 1));
+    // Of many, a few are told.
+    let keys: Vec<_> = (0..20_000).map(|it| format!("\"k{it}\": {{\"sandbox\": 1}}")).collect();
+    world.write(".config/flyto/config.json", &format!("{{{}}}", keys.join(", ")));
+    let err = load_config(&world.surroundings(), &Flags::default()).expect_err("a rule is unread");
+    assert_eq!(err.findings.count(Severity::Error), 32);
+}
+
+#[test]
 fn keys_without_end_that_look_like_rules_are_refused_after_the_first_of_them() {
     let world = World::new();
     let keys: Vec<_> = (0..20_000).map(|it| format!("\"sandbox_{it}\": 1")).collect();
