@@ -175,6 +175,13 @@ impl DeclaredServer {
         Ok(endpoint)
     }
 
+    /// The directory in which its program starts, and from which it reads relative paths; `None` for one that is reached over
+    /// HTTP, and for one whose directory needs a variable that is not set.
+    #[must_use]
+    pub fn working_dir(&self) -> Option<PathBuf> {
+        self.def.working_dir(self.place(), &self.ctx).ok().flatten()
+    }
+
     /// Starts a program of this server, under the policy that the host has for the class of the spec. Dropping the
     /// process kills it with all its descendants, and so does `kill`, after the grace of the spec.
     ///

@@ -165,6 +165,23 @@ impl ServerDef {
 }
 
 impl ServerDef {
+    /// The directory in which a program of the server starts; `None` for one that is reached over HTTP.
+    ///
+    /// # Errors
+    ///
+    /// A variable in `cwd` without a value.
+    pub fn working_dir(
+        &self,
+        place: ServerPlace<'_>,
+        ctx: &PluginContext,
+    ) -> Result<Option<PathBuf>, EndpointError> {
+        let Transport::Stdio { cwd, .. } = &self.transport else { return Ok(None) };
+        let base = files::absolute(place.dir);
+        let Some(cwd) = cwd else { return Ok(Some(base)) };
+        let values = Resolver { place, ctx }.expand(&[(Part::Directory, cwd)])?;
+        Ok(Some(base.join(values.into_iter().next().unwrap_or_default())))
+    }
+
     /// The variables that a program of the server sees, and why, in order of their names; none for one that is reached over
     /// HTTP.
     #[must_use]
@@ -322,7 +339,12 @@ mod tests {
         let servers =
             read_servers(At::root(&source, &value), dir, &LoadOptions::new(), &mut findings);
         assert!(findings.is_empty(), "{findings:?}");
-        expect.assert_eq(&show(servers[0].endpoint(ServerPlace::in_dir(dir), &context())));
+        let (place, ctx) = (ServerPlace::in_dir(dir), context());
+        let endpoint = servers[0].endpoint(place, &ctx);
+        if let Ok(Endpoint::Program(spec)) = &endpoint {
+            assert_eq!(servers[0].working_dir(place, &ctx), Ok(Some(spec.working_dir.clone())));
+        }
+        expect.assert_eq(&show(endpoint));
     }
 
     #[test]

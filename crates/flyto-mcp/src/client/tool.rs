@@ -16,8 +16,8 @@ use async_trait::async_trait;
 use flyto_plugin::EndpointError;
 use flyto_program::{duration_text, tool_error_kind};
 use flyto_tools::{
-    CallContext, DescribeContext, Failure, Input, Metadata, Tool, ToolError, ToolErrorKind,
-    ToolResult,
+    CallContext, DescribeContext, Failure, Input, Metadata, Preview, Tool, ToolError,
+    ToolErrorKind, ToolResult,
 };
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
@@ -87,6 +87,12 @@ impl Tool for ServerTool {
 
     fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    /// Where the program of the server starts, from which it reads relative paths.
+    fn preview(&self, _: &Input) -> Option<Preview> {
+        let dir = self.server.declared.working_dir()?;
+        Some(Preview::new().with_working_dir(dir.to_str()?))
     }
 
     /// Connects to the server where there is no connection, and calls the tool once: a call of which the outcome is not known is
