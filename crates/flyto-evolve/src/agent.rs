@@ -19,8 +19,8 @@ use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder, ToolUsage, pi
 /// The longest answer of `list_tools` and `search_tools`, in bytes: descriptions are left out beyond it, names never.
 const MAX_LIST_BYTES: usize = 16 * 1024;
 
-/// The tools by which an agent makes and finds others.
-const OWN: [&str; 4] = ["create_tool", "update_tool", "list_tools", "search_tools"];
+/// The names of [`agent_tools`], by which an agent makes and finds others.
+pub const AGENT_TOOLS: [&str; 4] = ["create_tool", "update_tool", "list_tools", "search_tools"];
 
 /// The most tools that a search gives.
 const MAX_FOUND: usize = 20;
@@ -105,7 +105,7 @@ pub fn agent_tools(
         async move {
             let mut found = builder.search(&input.query, MAX_FOUND);
             // The agent knows these, and their descriptions speak of all that tools do.
-            found.sort_by_key(|it| OWN.contains(&&*it.name));
+            found.sort_by_key(|it| AGENT_TOOLS.contains(&&*it.name));
             listed(found)
         }
     })?;

@@ -52,7 +52,7 @@ mod usage;
 mod agent;
 mod exchange;
 
-pub use agent::agent_tools;
+pub use agent::{AGENT_TOOLS, agent_tools};
 pub use composite::{
     CompositeTool, MAX_CALLS, MAX_COMPOSITE_BYTES, MAX_COMPOSITE_DEPTH, MAX_ITEMS, MAX_STEP_BYTES,
     MAX_STEPS, MAX_VALUE_BYTES, NeedsReview, StepFault, StepReport, StepStatus, UndoReport,

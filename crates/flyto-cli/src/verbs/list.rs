@@ -5,6 +5,7 @@ mod watch; // what changes from then on
 use std::ops::Not;
 
 use flyto_diagnostics::Diagnostic;
+use flyto_evolve::AGENT_TOOLS;
 use flyto_host::permission::Rule;
 use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
@@ -208,14 +209,14 @@ fn remarks(loaded: &Loaded) -> Vec<String> {
     res
 }
 
-/// Rules that ask or deny and name no tool.
+/// Rules that ask or deny and name no tool, also none that comes with a store of evolved tools.
 fn of_rules(loaded: &Loaded) -> Vec<String> {
     let rules = loaded.host.unmatched_rules();
     let remark = |rule: &Rule| {
         let rule = one_line(&rule.to_string());
         format!("no tool of this list has the name or class of this rule: {rule}")
     };
-    rules.iter().map(remark).collect()
+    rules.iter().filter(|it| !AGENT_TOOLS.contains(&it.text())).map(remark).collect()
 }
 
 /// Versions of evolved tools that cannot be used, of which [`of_store`] does not tell. All versions are read, so it is done

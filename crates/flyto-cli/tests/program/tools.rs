@@ -1,6 +1,7 @@
 //! `flyto list` and `flyto show`.
 
 use expect_test::expect;
+use serde_json::json;
 
 use crate::place::Place;
 
@@ -330,4 +331,18 @@ fn a_rule_that_denies_no_tool_is_told() {
         let rules: Vec<_> = rules.iter().filter_map(|it| it.split(" (").next()).collect();
         assert_eq!(rules, ["q:*", "p__tt", "class:bsh"], "{told:?}");
     }
+}
+
+#[test]
+fn a_rule_that_names_no_tool_is_told() {
+    let place = Place::with_tools(&[("t", "true", "")]);
+    let rules = json!({"deny": ["p:dorp", "class:bsh", "p:t", "Bash(rm:*)", "create_tool"]});
+    place.write("home/.config/flyto/config.json", &json!({"permissions": rules}).to_string());
+    let ran = place.flyto(&["--plugins", "plugins", "list"]).run();
+    let told = "no tool of this list has the name or class of this rule: ";
+    let stderr = ran.stderr();
+    let told: Vec<_> = stderr.lines().filter_map(|it| it.split_once(told)).collect();
+    let told: Vec<_> = told.iter().map(|it| it.1.split(' ').next().unwrap()).collect();
+    // The last one is for a tool that comes with a store of evolved tools.
+    assert_eq!(told, ["p:dorp", "class:bsh"], "{}", ran.shown());
 }
