@@ -4,10 +4,17 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::value::{Expr, Scope};
+use super::{
+    MAX_VALUE_BYTES,
+    value::{Expr, Scope},
+};
 
 /// How deep conditions may be nested.
 const MAX_DEPTH: usize = 16;
+/// The most bytes of values that one condition compares, all of its parts together: 4 MiB.
+const MAX_COPIED_BYTES: usize = 4 * MAX_VALUE_BYTES;
+/// The most bytes of results that are taken apart for one condition. Each is, once, unless they do not fit beside each other.
+const MAX_PARSED_BYTES: usize = 4 * MAX_COPIED_BYTES;
 
 /// A condition over values.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,35 +108,37 @@ impl Condition {
         }
     }
 
-    /// Whether it holds; the error says which values cannot be compared.
+    /// Whether it holds; the error says which values cannot be compared, or that it looks at too much.
     ///
     /// `exists` and `not_empty` take a missing value for "no"; in the other conditions it is an
     /// error with its pointer, so that a mistyped name does not pass for a condition that fails.
     /// `all` and `any` stop at the first part that decides.
     pub(super) fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        let n_parsed_before = scope.parsed.n_bytes();
+        self.holds_within(&mut Look { scope, left: MAX_COPIED_BYTES, n_parsed_before })
+    }
+
+    fn holds_within(&self, look: &mut Look<'_>) -> Result<bool, String> {
         Ok(match self {
-            Self::Exists(it) => it.exists(scope)?,
-            Self::NotEmpty(it) => {
-                it.exists(scope)?
-                    && match it.eval(scope)? {
-                        Value::Null => false,
-                        Value::Bool(it) => it,
-                        Value::Number(_) => true,
-                        Value::String(it) => !it.is_empty(),
-                        Value::Array(it) => !it.is_empty(),
-                        Value::Object(it) => !it.is_empty(),
-                    }
-            }
-            Self::Equals(a, b) => same(&a.eval(scope)?, &b.eval(scope)?),
+            Self::Exists(it) => look.at(it)?.is_ok_and(|it| !it.is_null()),
+            Self::NotEmpty(it) => match look.at(it)? {
+                Err(_) | Ok(Value::Null) => false,
+                Ok(Value::Bool(it)) => it,
+                Ok(Value::Number(_)) => true,
+                Ok(Value::String(it)) => !it.is_empty(),
+                Ok(Value::Array(it)) => !it.is_empty(),
+                Ok(Value::Object(it)) => !it.is_empty(),
+            },
+            Self::Equals(a, b) => same(&look.value(a)?, &look.value(b)?),
             Self::In(a, b) => {
-                let (a, b) = (a.eval(scope)?, b.eval(scope)?);
+                let (a, b) = (look.value(a)?, look.value(b)?);
                 let Value::Array(items) = &b else {
                     return Err("\"in\" looks into a list, and the second value is none".into());
                 };
                 items.iter().any(|it| same(it, &a))
             }
             Self::Less(a, b) => {
-                let (a, b) = (a.eval(scope)?, b.eval(scope)?);
+                let (a, b) = (look.value(a)?, look.value(b)?);
                 match (&a, &b) {
                     (Value::String(a), Value::String(b)) => a < b,
                     (Value::Number(_), Value::Number(_)) => {
@@ -138,10 +147,10 @@ impl Condition {
                     _ => return Err("\"less\" compares two numbers or two texts".into()),
                 }
             }
-            Self::Not(it) => !it.holds(scope)?,
+            Self::Not(it) => !it.holds_within(look)?,
             Self::All(items) => {
                 for it in items {
-                    if !it.holds(scope)? {
+                    if !it.holds_within(look)? {
                         return Ok(false);
                     }
                 }
@@ -149,13 +158,49 @@ impl Condition {
             }
             Self::Any(items) => {
                 for it in items {
-                    if it.holds(scope)? {
+                    if it.holds_within(look)? {
                         return Ok(true);
                     }
                 }
                 false
             }
         })
+    }
+}
+
+/// What one condition looks at. It runs at once and hears no deadline, so all that it looks at together is bounded.
+struct Look<'a> {
+    scope: &'a Scope,
+    /// What is left of [`MAX_COPIED_BYTES`].
+    left: usize,
+    /// Of results of steps, before the condition.
+    n_parsed_before: usize,
+}
+
+impl Look<'_> {
+    /// The inner error is the pointer of a value that is missing.
+    fn at(&mut self, expr: &Expr) -> Result<Result<Value, String>, String> {
+        let given = self.left.min(MAX_VALUE_BYTES);
+        let mut left = given;
+        let too_much = || {
+            format!(
+                "a condition looks at no more than {} MiB of values together: refer to the members that it needs",
+                MAX_COPIED_BYTES / (1024 * 1024)
+            )
+        };
+        let found = expr.look_up(self.scope, &mut left).map_err(|why| match given {
+            MAX_VALUE_BYTES => why,
+            _ => too_much(),
+        })?;
+        self.left -= given - left;
+        match self.scope.parsed.n_bytes() - self.n_parsed_before > MAX_PARSED_BYTES {
+            true => Err(too_much()),
+            false => Ok(found),
+        }
+    }
+
+    fn value(&mut self, expr: &Expr) -> Result<Value, String> {
+        self.at(expr)?.map_err(|missing| format!("there is no value at {missing:?}"))
     }
 }
 
@@ -235,5 +280,23 @@ mod tests {
                 Condition::parse(&condition, "", 0, &mut |at, what, _| panic!("{at}: {what}"));
             assert_eq!(parsed.unwrap().holds(&scope).map_err(drop), expected, "{condition}");
         }
+    }
+    #[test]
+    fn a_condition_is_bounded_in_what_it_looks_at() {
+        let scope = Scope::new(Arc::new(json!({"text": "x".repeat(100_000), "n": 1})));
+        let text = json!({"$ref": "/input/text"});
+        let holds = |parts: Vec<Value>| {
+            let condition = json!({ "any": parts });
+            let parsed =
+                Condition::parse(&condition, "", 0, &mut |at, what, _| panic!("{at}: {what}"));
+            parsed.unwrap().holds(&scope)
+        };
+        let unequal = json!({"equals": [text, {"$concat": [text, "y"]}]});
+        assert_eq!(holds(vec![unequal.clone(); 10]), Ok(false));
+        let why = holds(vec![unequal; 1_000]).unwrap_err();
+        let told = "a condition looks at no more than 4 MiB of values together";
+        assert!(why.starts_with(told), "{why}");
+        assert!(holds(vec![json!({"not": {"exists": text}}); 1_000]).is_err());
+        assert_eq!(holds(vec![json!({"equals": [{"$ref": "/input/n"}, 2]}); 10_000]), Ok(false));
     }
 }

@@ -3,7 +3,10 @@
 //! JSON that was taken apart has up to seventy times the size of its text: `{"":{}}` is 7 bytes, and a map with one entry. So
 //! what is kept is the text, and a bound of its own holds for how much of it is taken apart at once.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use flyto_tools::Omitted;
 use serde_json::Value;
@@ -79,7 +82,11 @@ impl StepValue {
 
 /// Results that were taken apart last, for the steps that look into them again.
 #[derive(Debug, Default)]
-pub(super) struct Parsed(Mutex<Vec<Entry>>);
+pub(super) struct Parsed {
+    entries: Mutex<Vec<Entry>>,
+    /// The bytes of all texts that were taken apart.
+    n_bytes: AtomicUsize,
+}
 
 /// One result. It is found by where it lies, and nothing else lies there while there is a reference to it, be it a weak one.
 #[derive(Debug)]
@@ -90,11 +97,16 @@ struct Entry {
 }
 
 impl Parsed {
+    /// The bytes of all texts that were taken apart so far, those counted anew that were taken apart again.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+
     /// The output of a step, taken apart, or what keeps it from that.
     ///
     /// The caller knows that the output is JSON. What was not looked into for the longest time makes room.
     pub(super) fn get(&self, step: &Arc<StepValue>) -> Result<Arc<Value>, String> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let of = Arc::downgrade(step);
         if let Some(at) = entries.iter().position(|it| it.of.ptr_eq(&of)) {
             entries[at..].rotate_left(1);
@@ -102,6 +114,7 @@ impl Parsed {
             let json = step.json().unwrap_or("null");
             entries.retain(|it| it.of.strong_count() > 0);
             let n_bytes = json.len();
+            self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
             while entries.iter().map(|it| it.n_bytes).sum::<usize>() + n_bytes > MAX_PARSED_BYTES
                 && !entries.is_empty()
             {
@@ -142,12 +155,12 @@ mod tests {
         assert_eq!(parsed.get(&steps[4]).unwrap()[0], 4);
         assert!(Arc::ptr_eq(&first, &parsed.get(&steps[0]).unwrap()));
         assert!(Arc::ptr_eq(&second, &parsed.get(&steps[1]).unwrap()));
-        assert_eq!(parsed.0.lock().unwrap().len(), 4);
+        assert_eq!(parsed.entries.lock().unwrap().len(), 4);
         assert_eq!(parsed.get(&steps[2]).unwrap()[0], 2);
         // A result that is gone is not kept for another one.
         drop(steps);
         assert_eq!(parsed.get(&step("[7]".to_owned())).unwrap()[0], 7);
-        assert_eq!(parsed.0.lock().unwrap().len(), 1);
+        assert_eq!(parsed.entries.lock().unwrap().len(), 1);
     }
 
     #[test]

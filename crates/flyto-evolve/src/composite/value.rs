@@ -314,17 +314,19 @@ impl Expr {
 
     /// The value, of at most [`MAX_VALUE_BYTES`]; the error says what is missing or too large.
     pub(super) fn eval(&self, scope: &Scope) -> Result<Value, String> {
-        let mut left = MAX_VALUE_BYTES;
-        let index = Value::from(scope.item.as_ref().map(|it| it.1));
-        self.eval_within(scope, &index, &mut left)?
-            .map_err(|missing| format!("there is no value at {missing:?}"))
+        let missing = |it| format!("there is no value at {it:?}");
+        self.look_up(scope, &mut { MAX_VALUE_BYTES })?.map_err(missing)
     }
 
-    /// Whether there is a value that is not null.
-    pub(super) fn exists(&self, scope: &Scope) -> Result<bool, String> {
-        let mut left = MAX_VALUE_BYTES;
+    /// The same, for a caller that has a bound of its own: what is copied is taken from `left`. The inner error is the
+    /// pointer of a value that is missing.
+    pub(super) fn look_up(
+        &self,
+        scope: &Scope,
+        left: &mut usize,
+    ) -> Result<Result<Value, String>, String> {
         let index = Value::from(scope.item.as_ref().map(|it| it.1));
-        Ok(self.eval_within(scope, &index, &mut left)?.is_ok_and(|it| !it.is_null()))
+        self.eval_within(scope, &index, left)
     }
 
     /// The outer error is a bound; the inner one is the pointer of a value that is missing.
