@@ -3,6 +3,7 @@
 use std::fs;
 
 use expect_test::expect;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -438,4 +439,31 @@ fn what_is_no_file_of_servers_says_so() {
         error: DIR/a.json: no servers: neither mcpServers, servers nor mcp_servers
     "#]]);
     assert!(!place.exists(CONFIG));
+}
+
+#[test]
+fn a_variable_stands_for_one_secret_in_all_servers() {
+    let place = Place::new();
+    let server = |token: &str| json!({"command": "sh", "env": {"API_TOKEN": token}});
+    let servers = json!({
+        "a": server("tok-0123456789abcdef"),
+        "b": server("tok-fedcba9876543210"),
+        "c": server("tok-0123456789abcdef"),
+        "d": {"command": "sh", "env": {"OTHER_TOKEN": "tok-00112233445566aa"}},
+        "e": {"command": "sh", "args": ["${OTHER_TOKEN}"]},
+    });
+    place.write("other.json", &json!({"mcpServers": servers}).to_string());
+    let ran = place.flyto(&["import", "other.json"]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let config: Value = serde_json::from_str(&config(&place)).unwrap();
+    let token = |name: &str, variable: &str| config["mcpServers"][name]["env"][variable].clone();
+    assert_eq!(token("a", "API_TOKEN"), "${API_TOKEN}");
+    assert_eq!(token("b", "API_TOKEN"), "${API_TOKEN_2}");
+    assert_eq!(token("c", "API_TOKEN"), "${API_TOKEN}");
+    assert_eq!(token("d", "OTHER_TOKEN"), "${OTHER_TOKEN_2}");
+    assert!(ran.shown().contains("b: a secret is not copied; set the variable API_TOKEN_2"));
+    // Again, nothing is another one.
+    let again = place.flyto(&["import", "other.json"]).run();
+    assert_eq!(again.code, Some(0), "{}", again.shown());
+    assert_eq!(serde_json::from_str::<Value>(&self::config(&place)).unwrap(), config);
 }

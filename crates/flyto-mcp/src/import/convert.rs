@@ -12,7 +12,10 @@ use super::{
     secrets::{
         Role, Secrets, is_scheme, is_secret_name, is_variable, own_text, references, variable,
     },
-    types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES, Variables},
+    types::{
+        ClientServer, ImportError, ImportNote, ImportedServer, ImportedVariables, MAX_SERVER_BYTES,
+        Variables,
+    },
 };
 
 impl ClientServer {
@@ -22,6 +25,35 @@ impl ClientServer {
     ///
     /// Why it cannot be used by flyto: each variant of [`ImportError`].
     pub fn convert(&self) -> Result<ImportedServer, ImportError> {
+        self.convert_beside(&mut ImportedVariables::default())
+    }
+
+    /// The same for one of several servers: a variable stands for one secret in all of them.
+    ///
+    /// ```
+    /// use flyto_mcp::import::{ClientFile, ClientFileContext, ImportedVariables};
+    ///
+    /// let text = r#"{"mcpServers": {
+    ///     "a": {"command": "a", "env": {"API_TOKEN": "hunter2"}},
+    ///     "b": {"command": "b", "env": {"API_TOKEN": "hunter3"}}
+    /// }}"#;
+    /// let file = ClientFile::parse(text, &ClientFileContext::new("/p/.mcp.json", "/p"))?;
+    /// let mut variables = ImportedVariables::of(&file.servers);
+    /// let mut token = |at: usize| {
+    ///     let server = file.servers[at].convert_beside(&mut variables).expect("it is in order");
+    ///     server.declaration["env"]["API_TOKEN"].clone()
+    /// };
+    /// assert_eq!([token(0), token(1)], ["${API_TOKEN}", "${API_TOKEN_2}"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`convert`](Self::convert). The variables are then as before.
+    pub fn convert_beside(
+        &self,
+        variables: &mut ImportedVariables,
+    ) -> Result<ImportedServer, ImportError> {
         let declared = self.members()?;
         // A server with more of them is longer than it may be.
         let referred = references(&self.declared).take(MAX_SERVER_BYTES);
@@ -30,6 +62,7 @@ impl ClientServer {
             of: self,
             declared,
             secrets: Secrets::default(),
+            others: &variables.0,
             variables: referred.map(|it| (it.to_owned(), None)).collect(),
             read: HashSet::new(),
             server: Map::new(),
@@ -52,10 +85,24 @@ impl ClientServer {
         maker.times()?;
         maker.tools()?;
         maker.left_out()?;
-        let Maker { name, server, notes, .. } = maker;
+        let Maker { name, server, notes, variables: own, .. } = maker;
         let declaration = Value::Object(server);
         check(&name, &declaration)?;
+        // What another server stands for counts; a reference is to what there is already.
+        for (name, value) in own {
+            variables.0.entry(name).or_insert(value);
+        }
         Ok(ImportedServer { declaration, notes })
+    }
+}
+
+impl ImportedVariables {
+    /// The variables to which these servers refer: what one of them reads stands for no secret of another one.
+    #[must_use]
+    pub fn of(servers: &[ClientServer]) -> Self {
+        let referred = |it| references(it).take(MAX_SERVER_BYTES);
+        let names = servers.iter().flat_map(|it| referred(&it.declared));
+        Self(names.map(|it| (it.to_owned(), None)).collect())
     }
 }
 
@@ -64,6 +111,8 @@ struct Maker<'a> {
     of: &'a ClientServer,
     declared: &'a Map<String, Value>,
     secrets: Secrets,
+    /// Those of the servers before it.
+    others: &'a HashMap<String, Option<String>>,
     /// Variables, each with the only value for which it may stand; `None` for one to which the declaration refers.
     variables: HashMap<String, Option<String>>,
     /// The keys of the members that are not left out.
@@ -358,7 +407,10 @@ impl<'a> Maker<'a> {
     fn variable_for(&mut self, variable: String, value: &str) -> String {
         let mut res = variable.clone();
         let mut n = 1;
-        while self.variables.get(&res).is_some_and(|it| it.as_deref() != Some(value)) {
+        let stands_for_another = |it: &Option<String>| it.as_deref() != Some(value);
+        while self.variables.get(&res).is_some_and(stands_for_another)
+            || self.others.get(&res).is_some_and(stands_for_another)
+        {
             n += 1;
             res = format!("{variable}_{n}");
         }

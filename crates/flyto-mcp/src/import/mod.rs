@@ -34,7 +34,8 @@
 //! ## Secrets
 //!
 //! A value that has the form of a secret, or stands under the name of one, is left out: a variable of the host is read in its
-//! place ([`ImportNote::SecretLeftOut`]), another one for each secret of a server. The default in `${API_KEY:-default}` stands
+//! place ([`ImportNote::SecretLeftOut`]), another one for each secret of
+//! a server, and of a file where its servers are converted beside each other ([`ClientServer::convert_beside`]). The default in `${API_KEY:-default}` stands
 //! under the name of its variable; the reference stays without it.
 //!
 //! Left out are also an address with the name of a user, but for an account of SSH, a value of its query under the name of a
@@ -72,5 +73,7 @@ mod secrets; // values that are not copied
 
 pub use self::{
     file::{ClientFile, ClientFileContext, ClientFileError, MAX_FILE_BYTES, MAX_SERVERS},
-    types::{ClientServer, ImportError, ImportNote, ImportedServer, MAX_SERVER_BYTES},
+    types::{
+        ClientServer, ImportError, ImportNote, ImportedServer, ImportedVariables, MAX_SERVER_BYTES,
+    },
 };

@@ -1,5 +1,6 @@
 //! A server as another client declares it, and what becomes of it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -79,6 +80,17 @@ impl ClientServer {
     /// The members of the declaration.
     pub(super) fn members(&self) -> Result<&Map<String, Value>, ImportError> {
         self.declared.as_object().ok_or(ImportError::NotAnObject)
+    }
+}
+
+/// The variables of the servers of one file that were converted so far, each with the secret for which it stands.
+#[derive(Clone, Default)]
+pub struct ImportedVariables(pub(super) HashMap<String, Option<String>>);
+
+/// Names alone.
+impl fmt::Debug for ImportedVariables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flyto_diagnostics::files::{self, ReadError};
-use flyto_mcp::import::{ClientFile, ClientFileContext, MAX_FILE_BYTES};
+use flyto_mcp::import::{ClientFile, ClientFileContext, ImportedVariables, MAX_FILE_BYTES};
 use flyto_security::{DefaultGuard, SecretGuard as _, redact};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -77,9 +77,10 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
     let own = Own::new(surroundings.env.get("PATH").unwrap_or_default());
     let mut document = Document { file: target.display().to_string(), ..Document::default() };
+    let mut variables = ImportedVariables::of(&found.servers);
     for it in &found.servers {
         let name = it.name();
-        let added = match it.convert() {
+        let added = match it.convert_beside(&mut variables) {
             _ if it.is_enabled() && own.is_started_by(it) => {
                 Err("it is this program, which needs no server for its own tools".to_owned())
             }
