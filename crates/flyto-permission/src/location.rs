@@ -310,7 +310,11 @@ fn resolve(
                 done = next;
             }
             // A process that is not there yet, or a descriptor that the call opens itself, may lead anywhere.
-            Err(err) if err.kind() == io::ErrorKind::NotFound && names_process(&next) => {
+            Err(err)
+                if err.kind() == io::ErrorKind::NotFound
+                    && names_process(&next)
+                    && leads_out_of_process(&next, &todo) =>
+            {
                 return Err(UNREADABLE);
             }
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -348,6 +352,19 @@ pub(crate) fn may_be_opened(why: &str) -> bool {
 /// [proc(5)]: https://man7.org/linux/man-pages/man5/proc.5.html
 fn is_of_process(link: &str) -> bool {
     names_process(link) && link.matches('/').count() > 2
+}
+
+/// Whether something is named behind a link of a process, which a path there may be (proc(5)).
+fn leads_out_of_process(path: &str, behind: &VecDeque<String>) -> bool {
+    let parts = path.split('/').chain(behind.iter().map(String::as_str));
+    let mut behind_link =
+        parts.skip_while(|it| !matches!(*it, "cwd" | "exe" | "fd" | "map_files" | "ns" | "root"));
+    let n_of_link = match behind_link.next() {
+        Some("cwd" | "exe" | "root") => 0,
+        Some(_) => 1,
+        None => return false,
+    };
+    behind_link.nth(n_of_link).is_some()
 }
 
 /// Whether a path without links is that of a process, or lies below it.

@@ -411,12 +411,16 @@ fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
         "file:///srv/%73ecret/k",
         "FILE:/srv/secret/k?x",
         "url=file:///srv/secret/k#x",
+        "file:///srv/a b/../secret/k",
+        "x=file:///srv/<a>/../secret/k",
+        "see file:///srv/secret/k for it",
+        "file:///srv/a?b/../secret/k",
         "fi\nle:///srv/sec\tret/k",
         r"file:\\\srv\secret\k",
     ] {
         check_text(&rules, text, Verdict::Deny);
         // Of a word with blanks, parts are a guess.
-        let is_word = !text.contains(' ') || text.starts_with("x y");
+        let is_word = !text.contains([' ', '<', '?']) || text.starts_with("x y");
         if is_word && !text.contains(['\0', '\n', '\\']) && text.len() < 4096 {
             check_script(&rules, &format!("cat '{text}'"), Verdict::Deny);
         }
@@ -458,6 +462,10 @@ fn the_program_of_a_command_in_an_input_is_read() {
     check(json!({"command": ["./scripts/run.sh", "a"]}), Verdict::Allow);
     check(json!({"command": ["cp", "./scripts/run.sh"]}), Verdict::Deny);
     check(json!({"command": "echo a >scripts/run.sh"}), Verdict::Deny);
+    // No option and no list of arguments is a program.
+    check(json!({"command": ["--output=scripts/run.sh"]}), Verdict::Deny);
+    check(json!({"command": "--output=scripts/run.sh"}), Verdict::Deny);
+    check(json!({"argv": ["scripts/run.sh"]}), Verdict::Deny);
     check(json!({"script_path": "scripts/run.sh"}), Verdict::Deny);
     check(json!({"command_file": "scripts/run.sh"}), Verdict::Deny);
     check_input(
@@ -523,6 +531,9 @@ fn a_descriptor_or_a_process_that_is_not_there_yet_may_lead_anywhere() {
     let none = denying("Bash(rm:*)");
     let line = json!({"command": "cat /dev/fd/200/k 200</"});
     check_input(&none, &PermissionClass::GENERIC, line, Verdict::Allow);
+    for line in ["echo a >&3 | tee /dev/fd/3", "cat /proc/4194303/status"] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({"command": line}), Verdict::Allow);
+    }
 }
 
 #[test]
@@ -538,4 +549,49 @@ fn a_variable_that_changes_wildcards_is_asked() {
     }
     let plain = json!({"command": "x=1; cat cfg/*"});
     check_input(&rules, &PermissionClass::GENERIC, plain, Verdict::Allow);
+}
+
+/// A server reads a relative path from its own directory, or from one that it is told.
+#[test]
+fn a_relative_path_is_compared_from_both_directories() {
+    let rules = denying("Read(secret/**)");
+    let id = ToolId::parse("p:t").expect("this is a name");
+    let preview = Preview::new().with_working_dir("/srv/server");
+    let input = json!({"path": "secret/k"});
+    let request = Request::new(&id).input(&input).preview(Some(&preview));
+    let request = request.class_trust(ClassTrust::Named);
+    for dir in ["/home/ada/project", "/srv/server"] {
+        let decision = rules.decide(&request.working_dir(Path::new(dir)));
+        assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+    }
+    let elsewhere = denying("Read(/srv/server/secret/**)");
+    let decision = elsewhere.decide(&request.working_dir(Path::new("/home/ada/project")));
+    assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+}
+
+/// Places of keys and of the system are protected from texts that look like a path, and from no others.
+#[test]
+fn ordinary_texts_name_no_protected_place() {
+    let none = denying("Bash(rm:*)");
+    let rules = denying("Read(/srv/secret/**)");
+    for text in [
+        "IdentityFile = ~/.ssh/id_ed25519",
+        "see file:///home/ada/.ssh/config in the docs",
+        "at Module (file:///usr/lib/node/loader.js:10:5)",
+        "prefix=/usr/local\n",
+        "let shell = /bin/sh",
+        "src/lib.rs\nsrc/main.rs",
+        "~alice/bob said hi",
+    ] {
+        check_text(&none, text, Verdict::Allow);
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+/// What a text may be is bounded, however often it names the scheme of files.
+#[test]
+fn a_text_of_many_addresses_is_decided() {
+    let rules = denying("Read(/srv/secret/**)");
+    check_text(&rules, &"file:\n".repeat(200_000), Verdict::Allow);
+    check_text(&rules, &format!("file:///srv/secret/k {}", "file:".repeat(100_000)), Verdict::Deny);
 }

@@ -383,6 +383,8 @@ fn a_text_that_is_declared_to_be_read_once_is_read() {
     // Of another parameter with the same text it is not known what becomes of it.
     let twice = serde_json::json!({"f": "/etc/hosts", "to": "/etc/hosts"});
     check(&built, twice, &preview, ClassTrust::Named, Verdict::Ask);
+    let named = serde_json::json!({"f": "/etc/hosts", "files": {"/etc/hosts": "x"}});
+    check(&built, named, &preview, ClassTrust::Named, Verdict::Ask);
     let written = preview.clone().with_path("/etc/hosts", Access::Write);
     check(&built, once.clone(), &written, ClassTrust::Named, Verdict::Ask);
     // Only the plugin says that it reads.
@@ -407,6 +409,11 @@ fn a_rule_opens_a_protected_place_under_the_name_of_its_link() {
         check(&[(Verdict::Allow, "Read(~/dotfiles/**)")], at, Access::Read, Verdict::Deny);
     }
     check(&[(Verdict::Allow, "Edit(~/.bashrc)")], ".bashrc", Access::Write, Verdict::Allow);
+    // A file with two such names needs a rule for each.
+    symlink(".ssh/id", home.path().join(".profile")).expect("the directory is ours");
+    let both = [(Verdict::Allow, "Edit(~/.ssh/**)"), (Verdict::Allow, "Edit(~/.profile)")];
+    check(&both[..1], ".ssh/id", Access::Write, Verdict::Deny);
+    check(&both, ".ssh/id", Access::Write, Verdict::Allow);
     // A link of a project is no name of the place.
     symlink("../dotfiles/ssh", home.path().join("project/.ssh")).expect("the directory is ours");
     let of_project = [(Verdict::Allow, "Read(~/project/.ssh/**)")];

@@ -34,10 +34,8 @@ const MAX_SEPARATORS: usize = 6;
 /// Most separators of a word behind which a path may go to its end. With more, it
 /// goes to the next one.
 pub(super) const MAX_ENDS: usize = 64;
-/// How many readings of a text are counted before it is judged.
-pub(super) const N_COUNTED: usize = 3;
 /// Most addresses of one text whose paths are looked at.
-const MAX_ADDRESSES: usize = 64;
+const MAX_ADDRESSES: usize = 8;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
@@ -100,9 +98,11 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a text of which it is not known whether it is a path, for rules that
-    /// ask or deny and for protected places, in each way that a program may read it
-    /// ([`readings`]). A text that does not look like a path, as a sentence about
-    /// one, and other parts of a text without blanks are compared with rules alone.
+    /// ask or deny and for protected places: the whole, what follows the first `=`
+    /// (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A
+    /// text that does not look like a path, as a sentence about one, other parts of
+    /// a text without blanks, and what else a program may take it for
+    /// ([`further_readings`]) are compared with rules alone.
     ///
     /// `access` is [`Access::Read`] for a text that is known to be read, and not
     /// written.
@@ -121,21 +121,29 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        for (n, path) in readings(text).iter().enumerate() {
-            if n >= N_COUNTED && !self.steps().take_path(path, 1) {
-                break;
+        let value = text.split_once('=').map(|(_, value)| value);
+        let behind_at = text.split_once('@').map(|(_, rest)| rest);
+        for path in [Some(text), value, behind_at].into_iter().flatten() {
+            let path = path.strip_prefix("file://").unwrap_or(path);
+            if !path.is_empty() && !path.contains(['\0', '\n']) {
+                self.narrow_reading(path, access);
             }
-            self.narrow_reading(path, access);
+        }
+        if self.index.narrows().paths {
+            for path in further_readings(text) {
+                if !self.steps().take_path(&path, 1) {
+                    break;
+                }
+                self.narrow_by_rules(&path);
+            }
         }
         self.only_reads = before;
     }
 
-    /// One reading of such a text.
+    /// A text as it is written, or a part of it, as a path.
     fn narrow_reading(&mut self, path: &str, access: Access) {
-        // A text of several lines is no path that people write.
-        let is_line = !path.contains('\n');
         let is_word = path.contains('/') && !path.contains(char::is_whitespace);
-        let looks_like_one = is_line && (path.starts_with(['/', '~', '.']) || is_word);
+        let looks_like_one = path.starts_with(['/', '~', '.']) || is_word;
         if path.len() > MAX_PATH_BYTES {
             if looks_like_one {
                 self.judge_long_path(path, access);
@@ -152,8 +160,34 @@ impl<'a> Judge<'a> {
                 }
                 false => self.judge_path(path, access, Purpose::Narrow),
             }
-        } else if self.index.narrows().paths && self.spend(4 * self.index.n_scanned()) {
-            let location = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
+            self.narrow_from_working_dir(path);
+        } else if self.index.narrows().paths {
+            self.narrow_by_rules(path);
+        }
+    }
+
+    /// A path that is compared with rules alone.
+    fn narrow_by_rules(&mut self, path: &str) {
+        if path.len() > MAX_PATH_BYTES || !self.spend(4 * self.index.n_scanned()) {
+            return;
+        }
+        let location = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
+        if let Some(location) = location {
+            self.narrow_location(path, &location, true);
+        }
+        self.narrow_from_working_dir(path);
+    }
+
+    /// Where the program starts in another directory, a relative path may be meant
+    /// from that of the host all the same.
+    fn narrow_from_working_dir(&mut self, path: &str) {
+        if let Some(dir) = self.request.working_dir_text().filter(|_| !path.starts_with(['/', '~']))
+            && self.request.program_dir_text() != Some(dir)
+            && self.index.narrows_paths()
+            && self.spend(4 * self.index.n_scanned())
+        {
+            let whole = format!("{dir}/{path}");
+            let location = self.starts.locate(&whole).ok().or_else(|| self.starts.by_text(&whole));
             if let Some(location) = location {
                 self.narrow_location(path, &location, true);
             }
@@ -333,22 +367,36 @@ impl<'a> Judge<'a> {
         of_names.chain(found).max_by_key(|it| it.verdict)
     }
 
-    /// A rule that allows the path and names the protected place in words.
+    /// A rule that allows the path and names the protected place in words. A place
+    /// that a user keeps elsewhere has the name of the link; where a path has
+    /// several such names, each needs its rule.
     fn allow_that_names(
         &self,
         location: &Location,
         writes: bool,
         protected: Protected,
     ) -> Option<&'a crate::Rule> {
-        let mut hits = Hits::default();
-        let names = |glob: &Glob, _: bool| glob.names(protected.parts);
-        let anchors = self.anchors();
-        self.index.find_path(&location.resolved, writes, anchors, names, &mut hits);
-        // A place that a user keeps elsewhere has the name of the link.
-        for name in self.links().1.names(&location.resolved) {
-            self.index.find_path(&name, writes, anchors, names, &mut hits);
+        let found = |path: &str, parts: &[&str]| {
+            let mut hits = Hits::default();
+            let names = |glob: &Glob, _: bool| glob.names(parts);
+            self.index.find_path(path, writes, self.anchors(), names, &mut hits);
+            hits.allow
+        };
+        if let Some(rule) = found(&location.resolved, protected.parts) {
+            return Some(rule);
         }
-        hits.allow
+        let access = if writes { Access::Write } else { Access::Read };
+        let home = self.request.home_text();
+        if protection(&location.resolved, access, home).is_some() {
+            return None;
+        }
+        let mut res = None;
+        for name in self.links().1.names(&location.resolved) {
+            if let Some(it) = protection(&name, access, home) {
+                res = Some(found(&name, it.parts)?);
+            }
+        }
+        res
     }
 
     /// The roots are compared as they are written first, then where they lead,
@@ -366,28 +414,41 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The paths that a program may take a text for, each once: the text, without the
-/// blanks at its ends and up to a NUL, what follows the first `=`
-/// (`--file=/etc/passwd`) and the first `@` (`@/etc/passwd`), and the paths of
-/// addresses with the scheme `file`.
-fn readings(text: &str) -> Vec<Cow<'_, str>> {
+/// What else a program may take a text for than the text as it is written, each
+/// once: without the blanks at its ends, up to a NUL, so also behind the first `=`
+/// and the first `@`, and the paths of addresses with the scheme `file`. Of a text
+/// of several lines, only one that goes back (`..`) is a path.
+fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
+    /// No longer text is decoded: three times a path, as each byte may stand behind a percent sign.
+    const MAX_BYTES: usize = 3 * MAX_PATH_BYTES;
     let mut res: Vec<Cow<'_, str>> = Vec::new();
     // To a program in C a text ends at a NUL.
-    let text = text.split('\0').next().unwrap_or(text);
-    let value = text.split_once('=').map(|(_, value)| value);
-    let behind_at = text.split_once('@').map(|(_, rest)| rest);
-    let parts = [Some(text), value, behind_at].into_iter().flatten();
-    let parts = parts.flat_map(|it| [it, it.trim()]).map(Cow::Borrowed);
-    // Readers of addresses leave tabs and line breaks out, and take `\\` for `/` (URL Standard, section 4.4).
-    let needs_tidying = text.contains(['\t', '\n', '\r', '\\']) && text.contains(':');
-    let tidied = needs_tidying.then(|| text.replace(['\t', '\n', '\r'], "").replace('\\', "/"));
-    let of_tidied = tidied.iter().flat_map(|it| paths_of_addresses(it));
-    let of_tidied = of_tidied.map(|it| Cow::Owned(it.into_owned()));
-    for path in parts.chain(paths_of_addresses(text)).chain(of_tidied) {
-        if !path.is_empty() && !res.contains(&path) {
-            res.push(path);
+    let c_text = text.split('\0').next().unwrap_or(text);
+    let value = c_text.split_once('=').map(|(_, value)| value);
+    let behind_at = c_text.split_once('@').map(|(_, rest)| rest);
+    for written in [Some(c_text), value, behind_at].into_iter().flatten() {
+        let path = written.trim();
+        let goes_back = || path.split('/').any(|it| it == "..");
+        let is_new = path.len() < written.len() || written.len() < text.len() && c_text != text;
+        if is_new && !path.contains('\n') || path.contains('\n') && goes_back() {
+            res.push(path.into());
         }
     }
+    if c_text.len() <= MAX_BYTES && c_text.contains(':') {
+        // Readers of addresses leave tabs and line breaks out, and take `\` for `/` (URL Standard, section 4.4).
+        let tidied = c_text
+            .contains(['\t', '\n', '\r', '\\'])
+            .then(|| c_text.replace(['\t', '\n', '\r'], "").replace('\\', "/"));
+        let of_tidied = tidied.iter().flat_map(|it| paths_of_addresses(it));
+        let of_tidied = of_tidied.map(|it| Cow::Owned(it.into_owned()));
+        res.extend(paths_of_addresses(c_text).chain(of_tidied));
+    } else {
+        let first = c_text.floor_char_boundary(MAX_BYTES);
+        res.extend(paths_of_addresses(&c_text[..first]));
+    }
+    res.retain(|it| !it.is_empty());
+    res.sort_unstable();
+    res.dedup();
     res
 }
 
@@ -395,14 +456,16 @@ fn readings(text: &str) -> Vec<Cow<'_, str>> {
 /// does for some programs.
 fn names_home(text: &str) -> bool {
     let name = text.strip_prefix('~').and_then(|it| it.split_once('/')).map(|it| it.0);
-    name.is_some_and(|it| {
+    let is_word = !text.contains(char::is_whitespace);
+    name.filter(|_| is_word).is_some_and(|it| {
         it.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
             && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it))
     })
 }
 
-/// The paths of the addresses with the scheme `file` in a text ([RFC 8089]): without
-/// host, query and fragment, and with what stands behind a percent sign decoded.
+/// The paths of the addresses with the scheme `file` in a text ([RFC 8089]), up to its
+/// end and up to a blank or a quote: without host, query and fragment, and with what
+/// stands behind a percent sign decoded. And as they are written.
 ///
 /// [RFC 8089]: https://www.rfc-editor.org/rfc/rfc8089
 pub(super) fn paths_of_addresses(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -412,17 +475,25 @@ pub(super) fn paths_of_addresses(text: &str) -> impl Iterator<Item = Cow<'_, str
         let scheme = text.as_bytes()[..*at].last_chunk::<{ SCHEME.len() }>();
         scheme.is_some_and(|it| it.eq_ignore_ascii_case(SCHEME.as_bytes()))
     };
-    colons.filter(is_of_file).take(MAX_ADDRESSES).filter_map(|at| {
+    colons.filter(is_of_file).take(MAX_ADDRESSES).flat_map(|at| {
         let rest = &text[at + 1..];
         let end = rest.find(|it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '<' | '>'));
-        let rest = &rest[..end.unwrap_or(rest.len())];
-        let path = match rest.strip_prefix("//") {
-            Some(behind) => &behind[behind.find('/')?..],
-            None => rest,
-        };
-        let path = path.split(['?', '#']).next().unwrap_or(path);
-        (!path.is_empty()).then(|| percent_decode_str(path).decode_utf8_lossy())
+        let whole = path_of_address(rest);
+        let part = end.and_then(|end| path_of_address(&rest[..end]));
+        // Some programs take the scheme off, and nothing else.
+        let raw = Cow::Borrowed(rest.strip_prefix("//").unwrap_or(rest));
+        [Some(raw), whole, part].into_iter().flatten().filter(|it| !it.is_empty())
     })
+}
+
+/// What stands behind the scheme `file:`, as a path.
+fn path_of_address(rest: &str) -> Option<Cow<'_, str>> {
+    let path = match rest.strip_prefix("//") {
+        Some(behind) => &behind[behind.find('/')?..],
+        None => rest,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    Some(percent_decode_str(path).decode_utf8_lossy())
 }
 
 /// Characters between which a program may look for a path in a word: `a=b`, `a,b`,

@@ -4,6 +4,11 @@
 //! `command` a command line. It is a guess, so nothing is allowed by it: only rules
 //! that ask or deny, and protected places, count.
 
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
 use flyto_tools::{Access, PermissionClass};
 use serde_json::Value;
 
@@ -19,8 +24,6 @@ const MAX_COMMANDS: usize = 64;
 
 /// How much of the name of a parameter is looked at, in characters.
 const MAX_NAME: usize = 256;
-/// How many texts are compared with one in a step.
-const COMPARED: usize = 8;
 
 impl<'a> Judge<'a> {
     /// Each text of an input, at any depth, may be a path or an address, also a
@@ -31,11 +34,11 @@ impl<'a> Judge<'a> {
     /// Of an input with more values than [`MAX_VALUES`] the rest is not looked at,
     /// and asked where a rule could hold for it.
     pub(super) fn narrow_input(&mut self, input: &Value) {
-        let mut todo = vec![("", input, Access::Unknown)];
+        let mut todo = vec![("", input, false)];
         let mut n_values = 0;
         #[cfg(feature = "bash")]
         let mut n_commands = 0;
-        while let Some((name, value, access)) = todo.pop() {
+        while let Some((name, value, is_program)) = todo.pop() {
             n_values += 1;
             if !self.steps().take(1 + name.len().min(MAX_NAME)) {
                 return;
@@ -47,9 +50,10 @@ impl<'a> Judge<'a> {
             }
             #[cfg(feature = "bash")]
             let holds = holds(name);
-            // The program of a command is read.
             #[cfg(feature = "bash")]
-            let access = if is_command(name) { Access::Read } else { access };
+            let is_command = is_command(name);
+            #[cfg(not(feature = "bash"))]
+            let is_command = false;
             #[cfg(feature = "bash")]
             if holds != Holds::Other && matches!(value, Value::String(_) | Value::Array(_)) {
                 n_commands += 1;
@@ -62,18 +66,24 @@ impl<'a> Judge<'a> {
                 }
             }
             match value {
-                Value::String(text) => self.narrow_text_value(name, text, access),
+                // The program of a command is read.
+                Value::String(text) => match is_program || is_command {
+                    true if begins_with_program(text) => {
+                        self.narrow_text_value(name, text, Access::Read);
+                    }
+                    _ => self.narrow_text_value(name, text, Access::Unknown),
+                },
                 // A list of words is one command, and its words are no commands by themselves; a list in it may be one.
                 Value::Array(values) => {
                     let values = values.iter().take(MAX_VALUES).enumerate();
                     todo.extend(values.map(|(at, it)| match it.is_array() {
-                        true => (name, it, access),
-                        false => ("", it, if at == 0 { access } else { Access::Unknown }),
+                        true => (name, it, false),
+                        false => ("", it, is_command && at == 0),
                     }));
                 }
                 Value::Object(fields) => {
                     let values = fields.iter().take(MAX_VALUES);
-                    todo.extend(values.map(|(name, it)| (&**name, it, Access::Unknown)));
+                    todo.extend(values.map(|(name, it)| (&**name, it, false)));
                     let names = fields.keys().take(MAX_VALUES - n_values.min(MAX_VALUES));
                     for name in names.filter(|it| it.contains(['/', '.', ':'])) {
                         n_values += 1;
@@ -102,34 +112,39 @@ impl<'a> Judge<'a> {
 
     /// What a call does with the path that a text names, where the preview declares the path once and the input
     /// has it once: another parameter with the same text may be written. The class has to be believed.
-    pub(super) fn declared_access(&mut self, text: &str) -> Access {
-        let request = self.request;
-        let paths = request.preview.map_or(&[][..], |it| &it.paths);
-        if request.class_trust != ClassTrust::Named || paths.is_empty() {
+    pub(super) fn declared_access(&self, text: &str) -> Access {
+        if self.request.class_trust != ClassTrust::Named {
             return Access::Unknown;
         }
-        let steps = self.steps();
-        if !steps.take(1 + paths.len() / COMPARED) {
-            return Access::Unknown;
+        let declared = self.declared_reads.get_or_init(|| self.list_declared_reads());
+        let is_declared = !declared.is_empty() && declared.contains(&*self.in_program_dir(text));
+        if is_declared { Access::Read } else { Access::Unknown }
+    }
+
+    /// A text as a path of the preview, which names it from the directory of the program.
+    fn in_program_dir<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.request.program_dir_text().filter(|_| !text.starts_with('/')) {
+            Some(dir) => Cow::Owned(format!("{dir}/{text}")),
+            None => Cow::Borrowed(text),
         }
-        let dir = request.program_dir_text();
-        let is_same = |path: &str, text: &str| {
-            let below = dir.and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
-            path == text || below == Some(text)
+    }
+
+    fn list_declared_reads(&self) -> HashSet<String> {
+        let paths = self.request.preview.map_or(&[][..], |it| &it.paths);
+        let mut declared: HashMap<&str, Vec<Access>> = HashMap::new();
+        for it in paths {
+            declared.entry(&it.path).or_default().push(it.access);
+        }
+        let texts =
+            self.request.input.filter(|_| !paths.is_empty()).map_or_else(Vec::new, texts_of);
+        let mut n_times: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        for text in texts {
+            *n_times.entry(self.in_program_dir(text)).or_default() += 1;
+        }
+        let is_read = |it: &(&str, Vec<Access>)| {
+            it.1 == [Access::Read] && n_times.get(it.0).is_none_or(|n_times| *n_times == 1)
         };
-        let mut declared = paths.iter().filter(|it| is_same(&it.path, text));
-        let is_read = declared.next().is_some_and(|it| it.access == Access::Read);
-        if !is_read || declared.next().is_some() {
-            return Access::Unknown;
-        }
-        let texts = self.texts.get_or_init(|| request.input.map_or_else(Vec::new, texts_of));
-        if !steps.take(1 + texts.len() / COMPARED) {
-            return Access::Unknown;
-        }
-        match texts.iter().filter(|it| is_same(text, it) || is_same(it, text)).count() {
-            1 => Access::Read,
-            _ => Access::Unknown,
-        }
+        declared.into_iter().filter(is_read).map(|it| it.0.to_owned()).collect()
     }
 
     /// A text that may be a path.
@@ -137,7 +152,7 @@ impl<'a> Judge<'a> {
         let n_parts = match self.index.narrows_paths() && !text.contains(char::is_whitespace) {
             true => text.matches(file::is_separator).count() + 1,
             // The whole, and what stands behind a sign.
-            false => file::N_COUNTED,
+            false => 3,
         };
         // Of a text with more, the parts are looked up, and not what they begin.
         let n_times = if n_parts > file::MAX_ENDS { 1 } else { n_parts };
@@ -169,7 +184,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The texts of an input, of which [`MAX_VALUES`] values are looked at; none of one with more.
+/// The texts of an input, names of members among them, of which [`MAX_VALUES`] values are looked at; none of one with more.
 fn texts_of(input: &Value) -> Vec<&str> {
     let mut todo = vec![input];
     let mut res = Vec::new();
@@ -182,7 +197,10 @@ fn texts_of(input: &Value) -> Vec<&str> {
         match value {
             Value::String(text) => res.push(&**text),
             Value::Array(values) => todo.extend(values.iter().take(MAX_VALUES)),
-            Value::Object(fields) => todo.extend(fields.values().take(MAX_VALUES)),
+            Value::Object(fields) => {
+                res.extend(fields.keys().take(MAX_VALUES).map(String::as_str));
+                todo.extend(fields.values().take(MAX_VALUES));
+            }
             _ => {}
         }
     }
@@ -221,12 +239,19 @@ fn holds(name: &str) -> Holds {
     res
 }
 
-/// Whether a parameter of this name holds a command, and not the path of a file with one, as `script_path` does.
+/// Whether a parameter of this name holds a command, and not the path of a file with one, as `script_path` does, nor its
+/// arguments alone.
 #[cfg(feature = "bash")]
 fn is_command(name: &str) -> bool {
-    let words = words_of_name(name);
-    let is_one = |it: &String| matches!(&**it, "command" | "cmd" | "cmdline" | "argv");
-    words.last().is_some_and(is_one)
+    let name = words_of_name(name).concat();
+    matches!(&*name, "command" | "commandline" | "cmd" | "cmdline" | "shellcommand")
+}
+
+/// Whether the first word of a command can be nothing but its program: it is no option, and no part of it stands behind a
+/// separator.
+fn begins_with_program(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    !word.starts_with('-') && !word.contains(file::is_separator)
 }
 
 /// The words of a name, in small letters: of `shell_command`, `run-args` and

@@ -41,7 +41,7 @@ mod tests;
 #[cfg(feature = "bash")]
 mod word;
 
-use std::{cell::OnceCell, sync::Arc};
+use std::{cell::OnceCell, collections::HashSet, sync::Arc};
 
 use flyto_tools::PermissionClass;
 
@@ -98,8 +98,8 @@ pub(crate) struct Judge<'a> {
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
-    /// The texts of the input, listed when they are first needed.
-    texts: OnceCell<Vec<&'a str>>,
+    /// Paths that a believed preview declares to be read, and that the input has once; listed when they are first needed.
+    declared_reads: OnceCell<HashSet<String>>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
     /// What is left of [`MAX_WORK`].
@@ -164,7 +164,7 @@ fn decide_within<'a>(
         only_reads: false,
         #[cfg(feature = "bash")]
         runs_once: false,
-        texts: OnceCell::new(),
+        declared_reads: OnceCell::new(),
         real_roots: None,
         work: MAX_WORK,
         #[cfg(feature = "bash")]
