@@ -252,4 +252,8 @@ flyto_diagnostics::code_table! {
     /// Warning; the rule holds for no call. Told of names alone, of a tool and of a server: which tools a server offers is known only
     /// when it is connected to.
     UNMATCHED_RULE = "F0170";
+    /// An output schema that not every client can compile.
+    ///
+    /// Warning where a manifest is checked in full; clients are offered the tool without the schema.
+    UNPORTABLE_SCHEMA = "F0171";
 }

@@ -7,7 +7,8 @@
 //! - a root without `type` gets `"type": "object"`: arguments are an object in all of these APIs;
 //! - for MCP, a property whose schema is `true` or `false` gets `{}` or `{"not": {}}`.
 //!
-//! A schema that an API cannot take is an error of that tool, and the other tools are exported.
+//! A schema that an API cannot take is an error of that tool, and the other tools are exported. For MCP, an output schema is left
+//! out unless every client is known to compile it: see [`check_output`].
 //! Limits that depend on the model behind an API (depth, number of properties, supported keywords)
 //! are not checked.
 //!
@@ -21,6 +22,8 @@
 //! assert!(res.refused.is_empty());
 //! ```
 
+mod portable;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -32,6 +35,8 @@ use crate::name::ToolId;
 use crate::registry::Entry;
 use crate::tool::DescribeContext;
 
+pub use portable::{Unportable, UnportableKind, check_output};
+
 /// A shape in which tools are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -41,7 +46,8 @@ pub enum Format {
     /// All four hints are given, because clients take a missing `destructiveHint` or
     /// `openWorldHint` for true. They show what is declared, as
     /// [`is_destructive`](crate::Metadata::is_destructive) does: they inform, and clients must not
-    /// trust them. An output schema is given if its root is an object, which older clients demand.
+    /// trust them. An output schema is given if its root is an object, which older clients demand, and if it is
+    /// [portable](check_output).
     ///
     /// [Model Context Protocol]: https://modelcontextprotocol.io/specification/2025-11-25/server/tools
     Mcp,
@@ -302,7 +308,8 @@ impl<'a> McpTool<'a> {
         })
     }
 
-    /// Whether its output schema is given, which is so where the root of one is an object.
+    /// Whether its output schema is given, which is so where the root of one is an object and [every client](check_output) can
+    /// compile it.
     #[must_use]
     pub fn has_output_schema(&self) -> bool {
         self.output_schema.is_some()
@@ -322,7 +329,7 @@ fn object_schema(schema: &Value) -> Cow<'_, Map<String, Value>> {
 }
 
 /// An output schema as clients of the Model Context Protocol can read it: the schemas `true` and `false` of properties are
-/// written as objects. `None` where they cannot: then the tool goes without.
+/// written as objects. `None` where they cannot, as [`check_output`] tells: then the tool goes without.
 ///
 /// ```
 /// use flyto_tools::export::readable_output;
@@ -340,11 +347,11 @@ pub fn readable_output(schema: &Value) -> Option<Map<String, Value>> {
 
 /// The same without a copy, where nothing is written in another way.
 fn readable(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
-    let schema = schema.as_object()?;
-    unreadable_member(schema).is_none().then(|| spelled_out(Cow::Borrowed(schema)))
+    let members = schema.as_object()?;
+    check_output(schema).is_ok().then(|| spelled_out(Cow::Borrowed(members)))
 }
 
-/// The member that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema
+/// The member of an input schema that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema
 /// Reference, Tool"): `$schema`, `type`, `properties` and `required`. The official SDKs refuse a whole list for another one.
 /// A property whose schema is a boolean is [written as an object](spelled_out).
 fn unreadable_member(schema: &Map<String, Value>) -> Option<&'static str> {

@@ -1,5 +1,6 @@
 //! `list`: the tools that are there, and what did not load.
 
+pub(super) mod offer; // what clients are offered of them
 mod watch; // what changes from then on
 
 use std::ops::Not;
@@ -10,7 +11,6 @@ use flyto_host::permission::Rule;
 use flyto_host::{LoadReport, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
-use flyto_tools::export::{ExportError, Format, refused};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
@@ -23,6 +23,8 @@ use crate::stop::Stop;
 use crate::table::Table;
 use crate::tool_details::Form;
 use crate::words::{counted, one_line};
+
+use self::offer::Offer;
 
 /// One tool of the JSON document.
 #[derive(Serialize)]
@@ -49,35 +51,11 @@ struct Document<'a> {
     /// The servers whose tools are used, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<ServerReport>,
-    /// The tools that no client is offered, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_offered: Vec<NotOffered>,
+    #[serde(flatten)]
+    offer: Offer,
     /// What is to be said of the store of evolved tools, where one is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolve: Option<Vec<String>>,
-}
-
-/// A tool that `serve` offers to no client.
-#[derive(Serialize)]
-pub(super) struct NotOffered {
-    tool: String,
-    why: String,
-}
-
-/// The tools whose schemas cost a client the whole list.
-pub(super) fn not_offered<'a>(tools: impl IntoIterator<Item = &'a Entry>) -> Vec<NotOffered> {
-    let not_offered = |err: ExportError| {
-        let (tool, why) = (err.tool.as_str().to_owned(), err.why.to_string());
-        NotOffered { tool, why }
-    };
-    refused(tools, Format::Mcp).into_iter().map(not_offered).collect()
-}
-
-impl NotOffered {
-    /// The same as a remark.
-    pub(super) fn remark(&self) -> String {
-        format!("{} is not offered to clients: {}", one_line(&self.tool), one_line(&self.why))
-    }
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
@@ -99,8 +77,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         report.as_object_mut().and_then(|it| it.remove("findings"));
         let mut evolve = loaded.evolved.as_ref().map(of_store);
         evolve.iter_mut().for_each(|it| it.extend(of_history(args, &loaded)));
-        let not_offered = not_offered(&entries);
-        let document = Document { tools, report, findings, evolve, servers, not_offered };
+        let offer = Offer::of(&entries);
+        let document = Document { tools, report, findings, evolve, servers, offer };
         if args.watch {
             screen.line(&watch::First { event: "list", document })?;
             return watch::run(args, &loaded, session);
@@ -110,17 +88,16 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     }
     let mut of_store: Vec<_> = loaded.evolved.iter().flat_map(of_store).collect();
     of_store.extend(of_history(args, &loaded));
-    let not_offered: Vec<_> = not_offered(&entries).iter().map(NotOffered::remark).collect();
+    let offer = Offer::of(&entries).remarks();
     if args.problems && !args.watch {
-        let said =
-            [short(&entries, &tools, &loaded), of_rules(&loaded), not_offered, of_store].concat();
+        let said = [short(&entries, &tools, &loaded), of_rules(&loaded), offer, of_store].concat();
         return show_problems(&said, &loaded, session);
     }
     if !entries.is_empty() {
         let table = table(&entries, args.wire, &ctx);
         screen.answer(table.draw(screen.stdout))?;
     }
-    let remarks = remarks(&loaded).into_iter().chain(not_offered).chain(of_store);
+    let remarks = remarks(&loaded).into_iter().chain(offer).chain(of_store);
     for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks) {
         screen.note(remark);
     }

@@ -31,7 +31,7 @@ use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line, tame};
 
 use self::reporter::CallReporter;
-use super::list::NotOffered;
+use super::list::offer::Offer;
 
 /// Threads that make calls. Tools are processes of their own; what is left to do here is little.
 const N_THREADS: usize = 2;
@@ -185,8 +185,8 @@ async fn tell_of_servers(loaded: &Loaded, session: &Session) {
         // The others are being tried, for the first time in this process.
         let tried = reports.filter(|it| !it.failed_before && it.status != ServerStatus::Unknown);
         let mut remarks: Vec<_> = tried.flat_map(|it| super::servers::remarks(&it)).collect();
-        let tools = loaded.host.registry().snapshot();
-        remarks.extend(super::list::not_offered(tools.iter()).iter().map(NotOffered::remark));
+        let tools: Vec<_> = loaded.host.registry().snapshot().iter().cloned().collect();
+        remarks.extend(Offer::of(&tools).remarks());
         for remark in remarks.iter().filter(|it| !told.contains(*it)) {
             session.screen.note(remark);
         }

@@ -11,14 +11,15 @@ use crate::serve::client::Client;
 use crate::serve::running::fifo;
 use crate::servers::{configure, ok, place, server};
 
-/// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read.
+/// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read, and one
+/// with an output schema that some of them cannot compile.
 const FAR: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
     case $line in
     *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
-    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}}]}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}},{"name":"flag","description":"d","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?i)ok$"}}}}]}' ;;
     *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
     esac
 done
@@ -42,14 +43,17 @@ fn the_operator_is_told_of_what_is_not_served() {
     said("1 error; `flyto list --problems` shows them");
     said("the server dead failed to connect: ");
     said("far:t is not offered to clients: a reference in its input schema leads to no part of");
+    said("far:flag is offered to clients without its output schema: at /properties/a/pattern: ");
     let list = client.result("tools/list", json!({}));
     let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
-    assert_eq!(names, ["p__t"]);
+    assert_eq!(names, ["far__flag", "p__t"]);
+    assert_eq!(list["tools"][0].get("outputSchema"), None);
     // A list tells the same.
     let ran = place.flyto(&["list"]).run();
     assert!(ran.stderr().contains("far:t is not offered to clients: "), "{}", ran.stderr());
     let ran = place.flyto(&["list", "--format", "json"]).run();
     assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
+    assert_eq!(ran.json()["without_output_schema"][0]["tool"], "far:flag");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 use std::collections::HashSet;
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
+use flyto_tools::export::check_output;
 use serde_json::Value;
 
 use super::{lazy::Schema, pattern, place::Place};
@@ -75,6 +76,9 @@ pub(super) fn read(
     let doubt = check_keywords(at, key, reader.findings())?;
     let schema = Schema::at(at);
     compile(at, key, &schema, doubt, place, reader.findings())?;
+    if key == "output_schema" && place.options.depth == Depth::Full {
+        check_portable(at, key, &schema, reader.findings());
+    }
     Ok(Some(schema))
 }
 
@@ -210,6 +214,19 @@ fn compile(
         let what = format!("{} cannot be used: {}", quoted(key), err.why);
         findings.push(place.error(codes::BAD_SCHEMA, what).with_help(err.kind.help()))
     })
+}
+
+/// A warning about the part of an output schema that keeps it from clients.
+fn check_portable(at: At<'_>, key: &str, schema: &Schema, findings: &mut Findings) {
+    if let Err(err) = check_output(schema.value()) {
+        let part = at.at_pointer(&err.pointer).unwrap_or(at);
+        let what = format!("clients are not sent {}: {}", quoted(key), err.why);
+        findings.push(
+            part.warning(codes::UNPORTABLE_SCHEMA, what)
+                .with_reason("one output schema that a client cannot compile costs it all tools")
+                .with_help("`flyto explain F0171` shows what is portable"),
+        );
+    }
 }
 
 /// What a keyword takes whose values have a fixed shape; every other key is an annotation.

@@ -197,3 +197,38 @@ fn what_only_a_compiler_finds() {
         "#]],
     );
 }
+
+/// Told to an author who asks; clients get the tool without the schema.
+#[test]
+fn an_output_schema_that_not_every_client_compiles_is_a_warning() {
+    let with = |rule: &str| {
+        let schema = format!(r#"{{"type": "object", "properties": {{"a": {rule}}}}}"#);
+        format!(r#""command": "ls", "input_schema": {schema}, "output_schema": {schema}"#)
+    };
+    check_tool_in_full(
+        &with(r#"{"type": "string", "pattern": "^(?i)ok$"}"#),
+        expect![[r#"
+        5:204: warning[F0171]: clients are not sent "output_schema": the pattern is not read alike in JavaScript and in Python
+            at /tools/0/output_schema/properties/a/pattern
+            because one output schema that a client cannot compile costs it all tools
+            help: `flyto explain F0171` shows what is portable
+        p: loaded [t] refused []
+    "#]],
+    );
+    check_tool_in_full(
+        &with(r#"{"enum": []}"#),
+        expect![[r#"
+        5:154: warning[F0171]: clients are not sent "output_schema": not every validator of JSON Schema takes this value
+            at /tools/0/output_schema/properties/a/enum
+            because one output schema that a client cannot compile costs it all tools
+            help: `flyto explain F0171` shows what is portable
+        p: loaded [t] refused []
+    "#]],
+    );
+    check_tool_in_full(
+        &with(r#"{"type": "string", "pattern": "^[Oo][Kk]$"}"#),
+        expect![[r#"
+            p: loaded [t] refused []
+        "#]],
+    );
+}

@@ -512,6 +512,33 @@ fn an_output_schema_that_is_no_object_is_left_out() {
     );
 }
 
+/// One of them would cost a client every tool.
+#[test]
+fn an_output_schema_that_not_every_client_compiles_is_left_out() {
+    let tool = |name, pattern| Shown {
+        name,
+        schema: json!({"type": "object", "properties": {"a": {"pattern": pattern}}}),
+        output: Some(json!({"type": "object", "properties": {"a": {"pattern": pattern}}})),
+        ..Shown::default()
+    };
+    let registry = Registry::new();
+    for tool in [tool("flag", "^(?i)ok$"), tool("plain", "^ok$")] {
+        registry.register("me", Arc::new(tool)).expect("the name is free");
+    }
+    let tools = registry.snapshot();
+    let res = export(tools.iter(), Format::Mcp, &DescribeContext::new());
+    let has_output = |name: &str| {
+        let tools = res.tools.as_array().expect("it is a list");
+        let tool = tools.iter().find(|it| it["name"] == name).expect("it is in the list");
+        assert!(tool["inputSchema"]["properties"]["a"]["pattern"].is_string());
+        tool.get("outputSchema").is_some()
+    };
+    assert!(has_output("plain"));
+    assert!(!has_output("flag"));
+    let flag = tools.get("flag").and_then(|it| it.tool().output_schema()).expect("it has one");
+    assert_eq!(readable_output(flag), None);
+}
+
 #[test]
 fn formats_are_found_by_their_names() {
     for format in Format::ALL {

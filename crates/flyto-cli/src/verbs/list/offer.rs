@@ -1,0 +1,56 @@
+//! What clients are offered of the tools: not each of them, and not each whole.
+
+use flyto_tools::Entry;
+use flyto_tools::export::{ExportError, Format, check_output, refused};
+use serde::Serialize;
+
+use crate::words::one_line;
+
+/// The tools of which clients are not offered all.
+#[derive(Serialize)]
+pub(crate) struct Offer {
+    /// The tools that no client is offered, since their schemas cost a client the whole list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_offered: Vec<Reason>,
+    /// The tools that clients are offered without their output schema, for the same reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_output_schema: Vec<Reason>,
+}
+
+/// A tool, and what is in the way.
+#[derive(Serialize)]
+struct Reason {
+    tool: String,
+    why: String,
+}
+
+impl Offer {
+    pub(crate) fn of(tools: &[Entry]) -> Self {
+        let not_offered = |err: ExportError| Reason {
+            tool: err.tool.as_str().to_owned(),
+            why: err.why.to_string(),
+        };
+        let without_output = |tool: &Entry| {
+            let err = check_output(tool.tool().output_schema()?).err()?;
+            Some(Reason { tool: tool.id().as_str().to_owned(), why: err.to_string() })
+        };
+        Self {
+            not_offered: refused(tools, Format::Mcp).into_iter().map(not_offered).collect(),
+            without_output_schema: tools.iter().filter_map(without_output).collect(),
+        }
+    }
+
+    /// The same as remarks.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let told = |reasons: &[Reason], what: &str| {
+            let told =
+                |it: &Reason| format!("{} {what}: {}", one_line(&it.tool), one_line(&it.why));
+            reasons.iter().map(told).collect::<Vec<_>>()
+        };
+        [
+            told(&self.not_offered, "is not offered to clients"),
+            told(&self.without_output_schema, "is offered to clients without its output schema"),
+        ]
+        .concat()
+    }
+}

@@ -1,0 +1,179 @@
+//! Which output schemas every client takes.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_programs_and_generators_write_is_portable() {
+    for schema in [
+        json!({}),
+        json!({"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "integer"}}}}),
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Report",
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "format": "uint32", "minimum": 0, "default": {"$id": "a"}},
+                "state": {"oneOf": [{"const": "open", "description": "Open."}, {"enum": ["closed", null]}]},
+                "next": {"anyOf": [{"$ref": "#/$defs/Page"}, {"type": "null"}]},
+                "self": {"$ref": "#"},
+                "any": true,
+                "$id": {"type": ["string", "null"], "pattern": r"^[a-z][\w.-]*$", "x-order": 1},
+            },
+            "patternProperties": {"^x-": {"maxLength": 3}},
+            "additionalProperties": false,
+            "required": ["count"],
+            "$defs": {"Page": {"type": "object", "if": {"minProperties": 1}, "then": {"not": {"uniqueItems": true}}}},
+        }),
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {}}, "allOf": [{"$ref": "#/definitions/a"}]}),
+        json!({"properties": {
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}, {}], "minItems": 2},
+            "none": {"type": "string", "nullable": true},
+        }, "unevaluatedProperties": false, "dependentRequired": {"a": ["b"]}}),
+        json!({"properties": {"a/b": {"items": {}}, "c": {"$ref": "#/properties/a~1b/items"}}}),
+    ] {
+        assert_eq!(check_output(&schema), Ok(()), "{schema}");
+    }
+}
+
+/// Each of these ends the list of one client at least, or has it refuse a result that fits.
+#[test]
+fn anything_else_is_told_with_its_place() {
+    let inverted =
+        |part| json!({"properties": {"a": part, "b": {"oneOf": [{}, {"$ref": "#/properties/a"}]}}});
+    let verdicts: Vec<_> = [
+        json!({"properties": {"a": {"pattern": "^(?i)abc$"}}}),
+        json!({"properties": {"a/b": {"items": {"patternProperties": {"(?P<n>a)": {}}}}}}),
+        json!({"properties": {"a": {"anyOf": [{}, {"enum": []}]}}}),
+        json!({"properties": {"a": {"nullable": true}}}),
+        json!({"properties": {"a": {"type": ["null"], "nullable": false}}}),
+        json!({"properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}}),
+        json!({"properties": {"a": {"items": [{}]}}}),
+        json!({"properties": {"a": {"prefixItems": [{}], "items": {"type": "string"}}}}),
+        json!({"properties": {"a": {"contains": {}, "minContains": 0}}}),
+        json!({"properties": {"a": {"type": "text"}}}),
+        json!({"properties": {"a": {"type": []}}}),
+        json!({"properties": {"a": null}}),
+        json!({"properties": []}),
+        json!({"required": true}),
+        json!({"$async": true}),
+        json!({"id": "a"}),
+        json!({"$id": "https://example.org/a"}),
+        json!({"$defs": {"a": {"$anchor": "1 2"}}}),
+        json!({"x-a": {"$anchor": "1 2"}}),
+        json!({"$ref": "#/x-a", "x-a": {}}),
+        json!({"$ref": "#/$defs/b", "$defs": {"a": {}}}),
+        json!({"$ref": "https://example.org/a"}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
+        json!({"dependencies": {"a": ["b"]}}),
+        json!({"formatMinimum": "2026-01-01"}),
+        json!({"format": 1}),
+        inverted(json!({"dependentRequired": {"a": ["b"]}})),
+        inverted(json!({"type": "string", "nullable": true})),
+        json!({"then": 1}),
+    ]
+    .iter()
+    .map(|it| check_output(it).expect_err(&it.to_string()).to_string())
+    .collect();
+    expect![[r#"
+        at /properties/a/pattern: the pattern is not read alike in JavaScript and in Python
+        at /properties/a~1b/items/patternProperties/(?P<n>a): the pattern is not read alike in JavaScript and in Python
+        at /properties/a/anyOf/1/enum: not every validator of JSON Schema takes this value
+        at /properties/a/nullable: not every validator of JSON Schema takes this value
+        at /properties/a/nullable: not every validator of JSON Schema takes this value
+        at /properties/a/exclusiveMinimum: not every validator of JSON Schema takes this value
+        at /properties/a/items: not every validator of JSON Schema takes this value
+        at /properties/a/items: not every validator of JSON Schema reads this keyword alike
+        at /properties/a/minContains: not every validator of JSON Schema reads this keyword alike
+        at /properties/a/type: not every validator of JSON Schema takes this value
+        at /properties/a/type: not every validator of JSON Schema takes this value
+        at /properties/a: not every validator of JSON Schema takes this value
+        at /properties: not every validator of JSON Schema takes this value
+        at /required: not every validator of JSON Schema takes this value
+        at /$async: not every validator of JSON Schema reads this keyword alike
+        at /id: not every validator of JSON Schema reads this keyword alike
+        at /$id: not every validator of JSON Schema reads this keyword alike
+        at /$defs/a/$anchor: not every validator of JSON Schema reads this keyword alike
+        at /x-a: not every validator of JSON Schema takes this value
+        at /$ref: the reference is no pointer to a schema in the same document
+        at /$ref: the reference is no pointer to a schema in the same document
+        at /$ref: the reference is no pointer to a schema in the same document
+        at /$schema: clients know the drafts 6, 7, 2019-09 and 2020-12 only
+        at /dependencies: not every validator of JSON Schema reads this keyword alike
+        at /formatMinimum: not every validator of JSON Schema reads this keyword alike
+        at /format: not every validator of JSON Schema takes this value
+        at /properties/a/dependentRequired: not every validator of JSON Schema reads this keyword alike
+        at /properties/a/nullable: not every validator of JSON Schema reads this keyword alike
+        at /then: not every validator of JSON Schema takes this value"#]].assert_eq(&verdicts.join("\n"));
+}
+
+#[test]
+fn patterns_of_both_languages_are_portable() {
+    for pattern in [
+        "",
+        "^$",
+        "^[a-z0-9-]+$",
+        r"^\d{4}-\d{2}-\d{2}(T[\d:.]+Z?)?$",
+        r"^(?:https?://)?[\w.-]+(:\d+)?(/.*)?$",
+        r"(?=.*\d)(?!.*\s).{8,}?",
+        r"^[^\s@]+@[^\s@]+$",
+        r"\^\$\\\.\*\+\?\(\)\[\]\{\}\|\/",
+        r"[\b\-\]\\^$.*+?()\[{}|/]",
+        r"\u00e4[ä-ü]\x41\0",
+        "[a-z-9]|[-a]|[--a]|[a-]",
+        r"\bа+\B",
+    ] {
+        assert!(pattern::is_portable(pattern), "{pattern}");
+    }
+    for pattern in [
+        "^(?i)abc$",
+        "(?i:a)",
+        "(?P<n>a)",
+        "(?<n>a)",
+        "(?<=a)b",
+        r"\_",
+        r"a\-b",
+        r"\A[[:alpha:]]+\z",
+        r"\p{L}",
+        r"(a)\1",
+        r"\cA",
+        r"\u{41}",
+        r"\ud83d",
+        r"\x4",
+        r"\u00ä",
+        r"\01",
+        "[]",
+        "[^]",
+        "[z-a]",
+        r"[\d-z]",
+        r"[a-\d]",
+        r"[\B]",
+        "[a",
+        "(",
+        ")",
+        "a{2",
+        "a{,2}",
+        "a{3,2}",
+        "a{999999}",
+        "{",
+        "}",
+        "]",
+        "*",
+        "^*",
+        "(?=a)*",
+        r"\b+",
+        "a**",
+        "a*+",
+        "a???",
+        "(?",
+        "(?#a)",
+        "\\",
+    ] {
+        assert!(!pattern::is_portable(pattern), "{pattern}");
+    }
+    let nested = |depth| "(".repeat(depth) + &")".repeat(depth);
+    assert!(pattern::is_portable(&nested(64)));
+    assert!(!pattern::is_portable(&nested(65)));
+}
