@@ -20,6 +20,7 @@ while read -r line; do
     case $line in
     *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
     *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}},{"name":"flag","description":"d","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?i)ok$"}}}}]}' ;;
+    *'"tools/call"'*) answer '"result":{"content":[],"structuredContent":{"reason":"not today"},"isError":true}' ;;
     *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
     esac
 done
@@ -54,6 +55,22 @@ fn the_operator_is_told_of_what_is_not_served() {
     let ran = place.flyto(&["list", "--format", "json"]).run();
     assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
     assert_eq!(ran.json()["without_output_schema"][0]["tool"], "far:flag");
+}
+
+/// Its schema is for results that are none.
+#[test]
+fn the_structured_part_of_an_error_is_its_text() {
+    let place = place(&["far:*"]);
+    let far = place.write("far.sh", FAR).display().to_string();
+    let servers = json!({"far": {"command": "sh", "args": [far]}});
+    configure(&place, &servers, &json!({"allow": ["far:*"]}));
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let mut stderr = client.take_stderr().lines().map(Result::unwrap);
+    stderr.find(|it| it.starts_with("far:flag is offered")).unwrap();
+    let result = client.result("tools/call", json!({"name": "far__flag"}));
+    assert_eq!((result.get("structuredContent"), &result["isError"]), (None, &json!(true)));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with(r#"{"reason":"not today"}"#), "{result}");
 }
 
 #[test]

@@ -53,7 +53,8 @@ enum Content<'a> {
 }
 
 /// The result of a call that took place: its text, its structured part, and whether it failed. A failure of the tool is a result
-/// with `isError`, which the model can react to, and no error of the protocol.
+/// with `isError`, which the model can react to, and no error of the protocol. That of a tool with an output schema has no structured
+/// part.
 ///
 /// Blocks that are no text stand beside the structured result, or in that of a tool without an output schema (`has_schema`). There
 /// they are no longer once they are blocks: a model would read them twice.
@@ -64,11 +65,16 @@ pub(crate) fn of(
     has_schema: bool,
 ) -> Outcome {
     let is_error = result.is_error();
-    let ToolResult { mut output, failure, data, blocks, .. } = result;
+    let ToolResult { mut output, failure, mut data, blocks, .. } = result;
+    // What an error says need not fit the schema, and clients throw away a result of which the structured part does not.
+    let unsent = data.take_if(|_| is_error && has_schema);
     if output.is_empty() {
         // A model that reads nothing does not know whether anything happened.
         output = match (&failure, &data) {
-            (Some(failure), _) => failure.to_string(),
+            (Some(failure), _) => match unsent {
+                Some(unsent) => format!("{failure}\n{unsent}"),
+                None => failure.to_string(),
+            },
             (None, Some(data)) => data.to_string(),
             (None, None) => output,
         };

@@ -63,6 +63,29 @@ fn a_call_of_no_tool_is_in_the_log() {
     assert_eq!((&end["outcome"], &end["error"]), (&json!("not_tried"), &json!("not_found")));
 }
 
+/// Clients check the structured part of any result against the schema, and show an error of their own where it does not fit.
+#[test]
+fn an_error_of_a_tool_with_an_output_schema_has_no_structured_part() {
+    let schema = r#""output_schema": {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}"#;
+    let place = allowed(&[
+        ("good", r#"echo '{"rows": 1}'"#, schema),
+        ("breaks", r#"echo '{"b": 1}'"#, schema),
+        ("fails", r#"echo '{"b": 1}'; exit 1"#, schema),
+    ]);
+    for mut client in
+        [Client::legacy(&place, &[], &json!({})), Client::modern(&place, &[], &json!({}))]
+    {
+        let result = client.result("tools/call", json!({"name": "p__good"}));
+        assert_eq!(result["structuredContent"], json!({"rows": 1}), "{result}");
+        for name in ["p__breaks", "p__fails"] {
+            let result = client.result("tools/call", json!({"name": name}));
+            assert_eq!((result.get("structuredContent"), &result["isError"]), (None, &json!(true)));
+            // The model reads what it printed.
+            assert!(text(&result).contains(r#"{"b": 1}"#), "{result}");
+        }
+    }
+}
+
 #[test]
 fn a_call_whose_arguments_are_no_json_is_in_the_log() {
     let place = allowed(&[("t", "cat", "")]);
