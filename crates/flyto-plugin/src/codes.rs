@@ -252,8 +252,9 @@ flyto_diagnostics::code_table! {
     /// Warning; the rule holds for no call. Told of names alone, of a tool and of a server: which tools a server offers is known only
     /// when it is connected to.
     UNMATCHED_RULE = "F0170";
-    /// An output schema that not every client can compile.
+    /// A schema that not every client takes.
     ///
-    /// Warning where a manifest is checked in full; clients are offered the tool without the schema.
+    /// Warning where a manifest is checked in full. An output schema is kept from clients; with a choice at the root of an input
+    /// schema the tool is offered as it is.
     UNPORTABLE_SCHEMA = "F0171";
 }

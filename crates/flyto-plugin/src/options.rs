@@ -50,8 +50,8 @@ pub enum Depth {
     /// when its tool is first used.
     #[default]
     Quick,
-    /// That, and all schemas are compiled, output schemas compared with what clients can compile, and programs looked up in the
-    /// `PATH`: for an author who asks.
+    /// That, and all schemas are compiled and compared with what clients take, and programs looked up in the `PATH`: for an author
+    /// who asks.
     ///
     /// It also hashes each file that must have a digest, looks whether the arguments and variables of a tool or server are too
     /// long, and a server without its variables is an error rather than a warning. It may take long, since the size of these

@@ -235,6 +235,28 @@ fn check_schema(entry: &Entry, format: Format) -> Result<(), ExportError> {
     }
 }
 
+/// A keyword at the root of an input schema that APIs of models refuse, and the formats of these APIs. Clients of the Model Context
+/// Protocol are given such a schema, and many hand it on as it is: the API then refuses the request with all its tools.
+///
+/// ```
+/// use flyto_tools::export::{Format, refused_keyword};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+/// let (keyword, formats) = refused_keyword(&schema).ok_or("refused")?;
+/// assert_eq!(keyword, "anyOf");
+/// assert!(formats.contains(&Format::Anthropic) && !formats.contains(&Format::Gemini));
+/// # Ok::<(), &str>(())
+/// ```
+#[must_use]
+pub fn refused_keyword(schema: &Value) -> Option<(&'static str, Vec<Format>)> {
+    let root = schema.as_object()?;
+    let mut all = Format::ALL.iter().flat_map(|it| it.refused_keywords());
+    let keyword = *all.find(|it| root.contains_key(**it))?;
+    let refuses = |it: &Format| it.refused_keywords().contains(&keyword);
+    Some((keyword, Format::ALL.iter().copied().filter(refuses).collect()))
+}
+
 /// A tool as an element of `tools` of the [Model Context Protocol](Format::Mcp), to be written as JSON: what [`export_one`] gives,
 /// without a copy of its schemas. A list of a thousand tools is made of these.
 ///

@@ -12,14 +12,14 @@ use crate::serve::running::fifo;
 use crate::servers::{configure, ok, place, server};
 
 /// A server of the era of handshakes with a tool whose schema refers to a published dialect, which clients cannot read, and one
-/// with an output schema that some of them cannot compile.
+/// with an output schema that some of them cannot compile, and an input schema that APIs refuse.
 const FAR: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
     case $line in
     *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}' ;;
-    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}},{"name":"flag","description":"d","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?i)ok$"}}}}]}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}},{"name":"flag","description":"d","inputSchema":{"type":"object","oneOf":[{}]},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?i)ok$"}}}}]}' ;;
     *'"tools/call"'*) answer '"result":{"content":[],"structuredContent":{"reason":"not today"},"isError":true}' ;;
     *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
     esac
@@ -45,6 +45,9 @@ fn the_operator_is_told_of_what_is_not_served() {
     said("the server dead failed to connect: ");
     said("far:t is not offered to clients: a reference in its input schema leads to no part of");
     said("far:flag is offered to clients without its output schema: at /properties/a/pattern: ");
+    said(
+        "far:flag is of no use in clients that hand its schema on: its input schema has \"oneOf\" at",
+    );
     let list = client.result("tools/list", json!({}));
     let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(names, ["far__flag", "p__t"]);
@@ -55,6 +58,7 @@ fn the_operator_is_told_of_what_is_not_served() {
     let ran = place.flyto(&["list", "--format", "json"]).run();
     assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
     assert_eq!(ran.json()["without_output_schema"][0]["tool"], "far:flag");
+    assert_eq!(ran.json()["refused_by_apis"][0]["tool"], "far:flag");
 }
 
 /// Its schema is for results that are none.

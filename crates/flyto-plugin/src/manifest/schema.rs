@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
-use flyto_tools::export::check_output;
+use flyto_tools::export::{Format, check_output, refused_keyword};
 use serde_json::Value;
 
 use super::{lazy::Schema, pattern, place::Place};
@@ -76,9 +76,7 @@ pub(super) fn read(
     let doubt = check_keywords(at, key, reader.findings())?;
     let schema = Schema::at(at);
     compile(at, key, &schema, doubt, place, reader.findings())?;
-    if key == "output_schema" && place.options.depth == Depth::Full {
-        check_portable(at, key, &schema, reader.findings());
-    }
+    check_portable(at, key, &schema, place, reader.findings());
     Ok(Some(schema))
 }
 
@@ -101,6 +99,7 @@ pub(super) fn read_untyped(
     let doubt = check_keywords(at, key, reader.findings())?;
     let schema = Schema::from(typed(&at.value().to_json()));
     compile(at, key, &schema, doubt, place, reader.findings())?;
+    check_portable(at, key, &schema, place, reader.findings());
     Ok(schema)
 }
 
@@ -216,17 +215,34 @@ fn compile(
     })
 }
 
-/// A warning about the part of an output schema that keeps it from clients.
-fn check_portable(at: At<'_>, key: &str, schema: &Schema, findings: &mut Findings) {
-    if let Err(err) = check_output(schema.value()) {
-        let part = at.at_pointer(&err.pointer).unwrap_or(at);
-        let what = format!("clients are not sent {}: {}", quoted(key), err.why);
-        findings.push(
-            part.warning(codes::UNPORTABLE_SCHEMA, what)
-                .with_reason("one output schema that a client cannot compile costs it all tools")
-                .with_help("`flyto explain F0171` shows what is portable"),
-        );
+/// A warning about a part of a schema that some clients cannot take, where a manifest is checked in full: of an output schema, which
+/// is kept from clients for it, and of the root of an input schema.
+fn check_portable(
+    at: At<'_>,
+    key: &str,
+    schema: &Schema,
+    place: Place<'_>,
+    findings: &mut Findings,
+) {
+    if place.options.depth != Depth::Full {
+        return;
     }
+    let (part, what, reason) = if key == "output_schema" {
+        let Err(err) = check_output(schema.value()) else { return };
+        let what = format!("clients are not sent {}: {}", quoted(key), err.why);
+        let reason = "one output schema that a client cannot compile costs it all tools";
+        (at.at_pointer(&err.pointer), what, reason)
+    } else {
+        let Some((keyword, formats)) = refused_keyword(schema.value()) else { return };
+        let formats: Vec<_> = formats.into_iter().map(Format::as_str).collect();
+        let (key, formats) = (quoted(key), formats.join(", "));
+        let what = format!("the root of {key} has {keyword:?}, which APIs refuse: {formats}");
+        let reason =
+            "many clients hand the schema on, and the API refuses the request with all its tools";
+        (at.member(keyword), what, reason)
+    };
+    let diag = part.unwrap_or(at).warning(codes::UNPORTABLE_SCHEMA, what).with_reason(reason);
+    findings.push(diag.with_help("`flyto explain F0171` shows what is portable"));
 }
 
 /// What a keyword takes whose values have a fixed shape; every other key is an annotation.

@@ -1,7 +1,7 @@
 //! What clients are offered of the tools: not each of them, and not each whole.
 
 use flyto_tools::Entry;
-use flyto_tools::export::{ExportError, Format, check_output, refused};
+use flyto_tools::export::{ExportError, Format, check_output, refused, refused_keyword};
 use serde::Serialize;
 
 use crate::words::one_line;
@@ -15,6 +15,9 @@ pub(crate) struct Offer {
     /// The tools that clients are offered without their output schema, for the same reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without_output_schema: Vec<Reason>,
+    /// The tools that clients are offered, and APIs of models refuse.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused_by_apis: Vec<Reason>,
 }
 
 /// A tool, and what is in the way.
@@ -34,9 +37,19 @@ impl Offer {
             let err = check_output(tool.tool().output_schema()?).err()?;
             Some(Reason { tool: tool.id().as_str().to_owned(), why: err.to_string() })
         };
+        let refused_by_apis = |tool: &Entry| {
+            let (keyword, formats) = refused_keyword(tool.tool().input_schema())?;
+            let formats: Vec<_> = formats.into_iter().map(Format::as_str).collect();
+            let formats = formats.join(", ");
+            let why = format!(
+                "its input schema has {keyword:?} at the root, which APIs refuse: {formats}"
+            );
+            Some(Reason { tool: tool.id().as_str().to_owned(), why })
+        };
         Self {
             not_offered: refused(tools, Format::Mcp).into_iter().map(not_offered).collect(),
             without_output_schema: tools.iter().filter_map(without_output).collect(),
+            refused_by_apis: tools.iter().filter_map(refused_by_apis).collect(),
         }
     }
 
@@ -50,6 +63,7 @@ impl Offer {
         [
             told(&self.not_offered, "is not offered to clients"),
             told(&self.without_output_schema, "is offered to clients without its output schema"),
+            told(&self.refused_by_apis, "is of no use in clients that hand its schema on"),
         ]
         .concat()
     }
