@@ -19,8 +19,7 @@ use crate::RecordedStep;
 /// How long all undo steps of a call may take together.
 const UNDO_TIME: Duration = Duration::from_secs(60);
 
-/// What an undo leaves to each one behind it, so that one that hangs does not cost the others; at most half of what is left for
-/// all of them.
+/// What an undo leaves to each one behind it, so that one that hangs does not cost the others.
 const KEPT_TIME: Duration = Duration::from_secs(5);
 
 impl Run<'_> {
@@ -75,8 +74,7 @@ impl Run<'_> {
             };
             let rest =
                 ctx.deadline().map_or(UNDO_TIME, |it| it.saturating_duration_since(Instant::now()));
-            let kept = KEPT_TIME.saturating_mul(u32::try_from(n_left).unwrap_or(u32::MAX));
-            let ctx = ctx.clone().with_time_limit(rest - kept.min(rest / 2));
+            let ctx = ctx.clone().with_time_limit(time_of_next(rest, n_left));
             let called = self.called(&ctx, &undo.tool, None, input.clone());
             let called = in_time(&ctx, called).await;
             self.keep(|| {
@@ -109,5 +107,55 @@ impl Run<'_> {
             }
         }
         res
+    }
+}
+
+/// How long the next undo may take, of the time that is left for it and for those behind it.
+///
+/// It leaves [`KEPT_TIME`] to each one behind it. Where there is not enough for all, it has [`KEPT_TIME`] all the same, or half
+/// of what is left: most undo steps take less, so an equal share would end steps that need not end.
+fn time_of_next(rest: Duration, n_behind: usize) -> Duration {
+    let kept = KEPT_TIME.saturating_mul(u32::try_from(n_behind).unwrap_or(u32::MAX));
+    let least = if n_behind == 0 { rest } else { KEPT_TIME.min(rest / 2) };
+    rest.saturating_sub(kept).max(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limits of undo steps that all hang, each until the end of its limit, after which a process takes a moment to end.
+    fn limits(n_steps: usize, moment: Duration) -> Vec<Duration> {
+        let mut rest = UNDO_TIME;
+        let behind = (0..n_steps).rev();
+        behind
+            .map(|n_behind| {
+                let limit = time_of_next(rest, n_behind);
+                rest = rest.saturating_sub(limit + moment);
+                limit
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_undo_behind_one_that_hangs_keeps_its_time() {
+        for n_steps in 1..=12 {
+            let limits = limits(n_steps, Duration::ZERO);
+            assert!(limits.iter().all(|it| *it >= KEPT_TIME), "{limits:?}");
+            assert_eq!(limits.iter().sum::<Duration>(), UNDO_TIME, "{limits:?}");
+        }
+        // What processes take to end is lost for the last ones alone.
+        let limits = limits(6, Duration::from_millis(100));
+        let limits: Vec<u128> = limits.iter().map(Duration::as_millis).collect();
+        assert_eq!(limits, [35_000, 5_000, 5_000, 5_000, 4_800, 4_700]);
+    }
+
+    #[test]
+    fn an_undo_before_many_has_its_time_as_well() {
+        // All of them but one take no time.
+        assert_eq!(time_of_next(UNDO_TIME, 999), KEPT_TIME);
+        let limits = limits(1000, Duration::ZERO);
+        assert!(limits[..10].iter().all(|it| *it == KEPT_TIME), "{limits:?}");
+        assert!(limits.iter().sum::<Duration>() <= UNDO_TIME);
     }
 }
