@@ -1,13 +1,15 @@
-//! Results as the steps behind them see them, and futures that run side by side.
+//! Results as the steps behind them see them, why calls failed, and futures that run side by side.
 
 use std::{
     future::{Future, poll_fn},
     pin::Pin,
     task::Poll,
+    time::Duration,
 };
 
 use flyto_execenv::SpillDir;
-use flyto_tools::ToolResult;
+use flyto_program::omission_notice;
+use flyto_tools::{Failure, Omitted, ToolResult};
 use serde_json::Value;
 
 use super::{
@@ -87,6 +89,30 @@ pub(super) fn value_of(result: ToolResult, dir: Option<&SpillDir>) -> StepValue 
         output: (!is_error).then_some(output),
         omitted: omitted.filter(|it| it.bytes > 0),
     }
+}
+
+/// How much of a result tells why the call failed, in bytes.
+const MAX_WHY_BYTES: usize = 1024;
+
+/// Why a call failed: the kind of its failure, and the begin of its text, which alone does not tell that its time was over.
+/// `None` where it did not fail.
+pub(super) fn why_failed(result: &ToolResult) -> Option<String> {
+    let failure = result.failure.as_ref()?;
+    let text = result.output.trim();
+    let (start, rest) = text.split_at(text.floor_char_boundary(MAX_WHY_BYTES));
+    Some(match (start, rest.len()) {
+        ("", _) => failure.to_string(),
+        (_, 0) => format!("{failure}: {text}"),
+        (start, n) => {
+            format!("{failure}: {start} {}", omission_notice(&Omitted::new(n as u64)))
+        }
+    })
+}
+
+/// The result of a call that did not end behind its deadline, and was dropped.
+pub(super) fn abandoned(after: Option<Duration>) -> ToolResult {
+    let text = "the call did not end in time, and was abandoned";
+    ToolResult::failed(Failure::TimedOut { after }, text)
 }
 
 /// That of a call that could not be made.

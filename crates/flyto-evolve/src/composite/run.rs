@@ -18,8 +18,8 @@ use std::{
 };
 
 use flyto_execenv::SpillDir;
-use flyto_program::{deadline_reached, grace_over, omission_notice};
-use flyto_tools::{CallContext, Failure, Input, Omitted, ToolCaller, ToolErrorKind, ToolResult};
+use flyto_program::{deadline_reached, grace_over};
+use flyto_tools::{CallContext, Failure, Input, Omitted, ToolCaller, ToolErrorKind};
 use serde_json::Value;
 
 use super::{
@@ -27,7 +27,7 @@ use super::{
     approved::StillApproved,
     cut::omitted_of,
     kept::Kept,
-    outcome::{error_value, kind_of, value_of},
+    outcome::{abandoned, error_value, kind_of, value_of, why_failed},
     results::StepValue,
     value::Scope,
 };
@@ -509,10 +509,7 @@ impl Run<'_> {
                     is_refused: true,
                 };
             }
-            None => ToolResult::failed(
-                Failure::TimedOut { after: step.timeout },
-                "the call did not end in time, and was abandoned",
-            ),
+            None => abandoned(step.timeout),
         };
         let may_retry = !matches!(
             result.failure,
@@ -523,15 +520,7 @@ impl Run<'_> {
                     | Failure::Environment { .. }
             )
         );
-        let why = result.failure.as_ref().map(|it| {
-            let text = result.output.trim();
-            let (start, rest) = text.split_at(text.floor_char_boundary(1024));
-            match (start, rest.len()) {
-                ("", _) => it.to_string(),
-                (_, 0) => format!("{it}: {text}"),
-                (text, n) => format!("{it}: {text} {}", omission_notice(&Omitted::new(n as u64))),
-            }
-        });
+        let why = why_failed(&result);
         let failure = result.failure.clone();
         let value = value_of(result, self.spill_dir);
         Attempt { value, why, failure, may_retry, is_refused: false }

@@ -12,6 +12,7 @@ use flyto_tools::{CancellationToken, Failure, Input};
 
 use super::{
     UndoReport,
+    outcome::{abandoned, why_failed},
     run::{Completed, Run, in_time},
 };
 use crate::RecordedStep;
@@ -76,12 +77,14 @@ impl Run<'_> {
                 ctx.deadline().map_or(UNDO_TIME, |it| it.saturating_duration_since(Instant::now()));
             let ctx = ctx.clone().with_time_limit(time_of_next(rest, n_left));
             let called = self.called(&ctx, &undo.tool, None, input.clone());
-            let called = in_time(&ctx, called).await;
+            let called = match in_time(&ctx, called).await {
+                Some(called) => called,
+                None => Ok(abandoned(None)),
+            };
             self.keep(|| {
                 let (text, failure) = match &called {
-                    Some(Ok(result)) => (result.output.clone(), result.failure.clone()),
-                    Some(Err(err)) => (err.chain(), Some(Failure::reported())),
-                    None => (String::new(), Some(Failure::TimedOut { after: None })),
+                    Ok(result) => (result.output.clone(), result.failure.clone()),
+                    Err(err) => (err.chain(), Some(Failure::reported())),
                 };
                 RecordedStep {
                     step: step.id.clone(),
@@ -92,18 +95,14 @@ impl Run<'_> {
                     text,
                     output: None,
                     failure,
-                    is_refused: matches!(called, Some(Err(_))),
+                    is_refused: called.is_err(),
                     is_truncated: false,
                 }
             });
-            match called {
-                Some(Ok(result)) if !result.is_error() => res.undone.push(name),
-                Some(Ok(result)) => {
-                    let end = result.output.floor_char_boundary(1024);
-                    res.failed.push((name, result.output[..end].trim().to_owned()));
-                }
-                Some(Err(err)) => res.failed.push((name, err.chain())),
-                None => res.failed.push((name, "it did not end in time".to_owned())),
+            match called.map(|it| why_failed(&it)) {
+                Ok(None) => res.undone.push(name),
+                Ok(Some(why)) => res.failed.push((name, why)),
+                Err(err) => res.failed.push((name, err.chain())),
             }
         }
         res

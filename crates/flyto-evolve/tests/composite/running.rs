@@ -69,10 +69,10 @@ async fn what_failed_is_told_with_what_was_done_and_taken_back_in_reverse() {
         d: failed: exit code 3: out of paper
         e: not run
         undone: each[1], each[0], b, a
-        not undone: bad: out of paper
+        not undone: bad: exit code 3: out of paper
         without undo: c
 
-        {"undone":["each[1]","each[0]","b","a"],"failed":[["bad","out of paper"]],"not_undoable":["c"]}
+        {"undone":["each[1]","each[0]","b","a"],"failed":[["bad","exit code 3: out of paper"]],"not_undoable":["c"]}
         Some(ExitCode { code: 3 })"#]]
     .assert_eq(&report(&result));
     assert_eq!(result.data.unwrap()["steps"][5]["n_calls"], 3);
@@ -497,6 +497,28 @@ async fn an_undo_that_hangs_leaves_time_for_the_others() {
     // Only the last one may take all of the time.
     let deadlines = deadlines.lock().unwrap();
     assert!(deadlines[..2].iter().all(|it| it < &deadlines[2]), "{deadlines:?}");
+}
+
+#[tokio::test]
+async fn an_undo_that_was_killed_at_its_limit_says_so() {
+    let bench = Bench::new();
+    let calls = [("killed", "\nexit: signal: killed"), ("silent", "")];
+    let step = |(name, text): &(&str, &str)| {
+        let text = (*text).to_owned();
+        add(&bench, name, move |_| {
+            let failure = Failure::TimedOut { after: Some(Duration::from_secs(5)) };
+            let result = ToolResult::failed(failure, text.clone());
+            async move { result }
+        });
+        json!({"id": name, "tool": "write", "undo": {"tool": name}})
+    };
+    let mut steps: Vec<Value> = calls.iter().map(step).collect();
+    steps.push(json!({"id": "d", "tool": "fail", "on_error": "undo"}));
+    let result = guarded(bench.call(json!({ "steps": steps }), json!({}))).await;
+    let expected = json!([["silent", "timed out"], ["killed", "timed out: exit: signal: killed"]]);
+    assert_eq!(result.data.as_ref().unwrap()["undo"]["failed"], expected, "{}", result.output);
+    let told = "\nnot undone: killed: timed out: exit: signal: killed\n";
+    assert!(result.output.contains(told), "{}", result.output);
 }
 
 #[tokio::test]
