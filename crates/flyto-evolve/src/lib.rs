@@ -74,7 +74,7 @@ pub use replay::{
 };
 pub use review::{
     Answer, Approver, ApproverError, Decision, ExampleOutcome, ExampleReport, Facts, FieldDiff,
-    HiddenCharacter, Review, SecretFinding, diff, hidden_characters, visible,
+    HiddenCharacter, Review, SecretFinding, ToolChange, diff, hidden_characters, visible,
 };
 pub use run::{EvolvedTool, HostContext, inherited};
 pub use store::{

@@ -131,7 +131,14 @@ fn a_composite_whose_tools_changed_waits_for_a_person() {
     let id =
         |place: &Place| place.told(&["list"])["needs_review"][0]["id"].as_str().unwrap().to_owned();
     let first = id(&place);
-    assert!(place.evolve(&["show", &first]).stdout().contains("calls do_it, sha256 "));
+    let review = place.evolve(&["show", &first]).stdout();
+    for part in [
+        "the text is that of version 1:\n\ncomposite:\n {\n",
+        "! calls do_it, sha256 ",
+        "changed since version 1 was approved\n\nscript of do_it:\n@@ -1 +1 @@\n-echo \"do ",
+    ] {
+        assert!(review.contains(part), "{review}");
+    }
     let next = crate::evolve::definition("do_it", "echo \"is done $TOOL_INPUT_TEXT\" >>log\n");
     let step = place.staged(&next, &["--base", "2", "--distinct-because", "a test"]);
     place.told(&["approve", "--yes", &step]);

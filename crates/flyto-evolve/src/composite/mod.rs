@@ -40,7 +40,7 @@ pub use check::StepFault;
 pub(crate) use check::{Catalog, check};
 use condition::Condition;
 pub(crate) use read::read;
-pub(crate) use registered::composite_of;
+pub(crate) use registered::{composite_of, definition_of};
 pub use report::{StepReport, StepStatus, UndoReport};
 pub use tool::CompositeTool;
 use value::Expr;

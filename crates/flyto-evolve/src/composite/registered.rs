@@ -5,11 +5,17 @@ use std::sync::Arc;
 use flyto_tools::{Tool, Validated};
 
 use super::CompositeTool;
-use crate::{DefinitionHash, EvolvedTool, pipeline::Tracked};
+use crate::{DefinitionHash, EvolvedTool, ToolDefinition, pipeline::Tracked};
 
 /// The composite that a registered tool is.
 pub(crate) fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
     made_of(tool)
+}
+
+/// The definition that a registered tool was made of; `None` for a tool of another kind.
+pub(crate) fn definition_of(tool: &dyn Tool) -> Option<&ToolDefinition> {
+    let composite = composite_of(tool).map(CompositeTool::definition);
+    composite.or_else(|| made_of(tool).map(EvolvedTool::definition))
 }
 
 /// The hash of the definition that a registered tool was made of; `None` for a tool of another kind.

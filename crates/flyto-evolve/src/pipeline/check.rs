@@ -24,10 +24,8 @@ use serde_json::Value;
 use super::{Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, syntax};
 use crate::{
     Body, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding,
-    Store, StoreError, ToolDefinition, Version, codes,
-    composite::{ToolHashes, changed},
-    definition::placeholder_names,
-    diff, hidden_characters, parse, parse_proposal,
+    Store, StoreError, ToolChange, ToolDefinition, Version, codes, composite::ToolHashes,
+    definition::placeholder_names, diff, hidden_characters, parse, parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -39,6 +37,7 @@ pub(super) struct Checked {
     pub(super) last: Option<Version>,
     pub(super) secrets: Vec<SecretFinding>,
     pub(super) tools: ToolHashes,
+    pub(super) tool_changes: Vec<ToolChange>,
     pub(super) similar: Vec<String>,
     pub(super) examples: ExampleReport,
     pub(super) notes: Vec<String>,
@@ -89,6 +88,7 @@ impl ToolBuilder {
             syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
         }
         self.check_graph(&definition, &loaded.active)?;
+        let tool_changes = self.tool_changes(proposal, &definition, last.as_ref(), &tools).await?;
         let callers = loaded.callers(&name);
         if last.as_ref().is_some_and(|it| it.hash() != definition.hash()) && !callers.is_empty() {
             notes.push(format!(
@@ -134,19 +134,37 @@ impl ToolBuilder {
             Some(_) if !proposal.is_unseen => self.replay_of_proposal(&definition).await?,
             _ => None,
         };
-        Ok(Checked { definition, last, secrets, tools, similar, examples, notes, replay })
+        Ok(Checked {
+            definition,
+            last,
+            secrets,
+            tools,
+            tool_changes,
+            similar,
+            examples,
+            notes,
+            replay,
+        })
     }
 
     /// What the approver is shown of a proposal that went through the checks. The same proposal
     /// gives the same review.
     pub(super) fn review(proposal: &Proposal, checked: &Checked, is_edited: bool) -> Review {
-        let Checked { definition, last, secrets, tools, similar, examples, notes, replay } =
-            checked;
+        let Checked {
+            definition,
+            last,
+            secrets,
+            tools,
+            tool_changes,
+            similar,
+            examples,
+            notes,
+            replay,
+        } = checked;
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,
         };
-        let before = proposal.tools_before.as_ref();
         Review {
             name: definition.name.clone(),
             from: last.as_ref().map(|it| it.number),
@@ -161,7 +179,8 @@ impl ToolBuilder {
             facts: Facts::of(definition),
             secrets: secrets.clone(),
             notes: notes.clone(),
-            changed_tools: before.map(|it| changed(it, tools)).unwrap_or_default(),
+            changed_tools: tool_changes.iter().map(|it| it.name.clone()).collect(),
+            tool_changes: tool_changes.clone(),
             tools: tools.clone(),
             similar: similar.clone(),
             examples: examples.clone(),

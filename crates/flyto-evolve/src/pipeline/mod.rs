@@ -19,6 +19,7 @@
 //! The log of events has what was proposed, shown, decided and saved.
 
 mod apply;
+mod below;
 mod build;
 mod check;
 mod closed;

@@ -77,6 +77,13 @@ pub fn diff(old: Option<&ToolDefinition>, new: &ToolDefinition) -> Vec<FieldDiff
     res
 }
 
+/// All fields of a text that stays as it is, in the order of the keys: their lines begin with ` `.
+pub(super) fn unchanged(content: &Value) -> Vec<FieldDiff> {
+    let fields = content.as_object().into_iter().flatten();
+    let lines = |value| text(Some(value)).lines().map(|it| format!(" {it}\n")).collect();
+    fields.map(|(key, value)| FieldDiff { field: key.clone(), unified: lines(value) }).collect()
+}
+
 /// A value as lines: texts as they are, others as indented JSON.
 fn text(value: Option<&Value>) -> String {
     match value {

@@ -77,7 +77,8 @@ pub struct Review {
     pub definition: Value,
     /// As a call: `count_lines(path: string)`.
     pub signature: String,
-    /// What differs from the version before, field by field; of a new tool, all of it.
+    /// What differs from the version before, field by field; of a new tool, all of it. Empty where the text is the same, as
+    /// where a person is asked [again](crate::Proposal::again): `Display` shows the whole text then.
     pub diff: Vec<FieldDiff>,
     /// What the text was seen to do. Facts for a reader, no verdict, and not complete.
     pub facts: Facts,
@@ -88,8 +89,11 @@ pub struct Review {
     /// The run-time tools that the steps of a composite call, with the hashes of their texts. The approval holds for these:
     /// when one of them changes, the composite [needs review](crate::NeedsReview).
     pub tools: BTreeMap<String, DefinitionHash>,
-    /// Those of them that are others than when the proposal began to wait for an answer.
+    /// The names of [`tool_changes`](Self::tool_changes).
     pub changed_tools: Vec<String>,
+    /// The tools below a composite that are others than when the proposal began to wait for an answer, or than those that were
+    /// approved with the version before, in the order of their names.
+    pub tool_changes: Vec<ToolChange>,
     /// Tools that are like it.
     pub similar: Vec<String>,
     /// How the examples went.
@@ -107,6 +111,33 @@ impl Review {
     pub fn id(&self) -> String {
         self.sha256.with_tools(&self.tools).proposal_id(&self.name)
     }
+}
+
+/// A tool that a composite calls, and that changed since a person saw the composite.
+///
+/// ```
+/// use flyto_evolve::{Review, ToolChange};
+///
+/// fn told(review: &Review) -> Vec<String> {
+///     let told = |it: &ToolChange| format!("{} changed since {}", it.name, it.since);
+///     review.tool_changes.iter().map(told).collect()
+/// }
+/// # let _ = told;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ToolChange {
+    /// The name of the tool.
+    pub name: String,
+    /// Since when, for people: `version 3 was approved`, `it was proposed`.
+    pub since: String,
+    /// Whether it is no run-time tool any more, or is not called any more.
+    pub is_gone: bool,
+    /// Whether [`diff`](Self::diff) has all of its text, since the text that it had then is not in the store, or it was none
+    /// of the tools.
+    pub is_whole: bool,
+    /// What differs from the text that it had then, field by field.
+    pub diff: Vec<FieldDiff>,
 }
 
 /// Something that looks like a secret, with its place in the definition.

@@ -8,7 +8,9 @@
 
 use std::fmt;
 
-use super::{ExampleReport, Review, visible, visible::one_line};
+use super::{
+    ExampleReport, FieldDiff, Review, ToolChange, diff::unchanged, visible, visible::one_line,
+};
 
 impl fmt::Display for Review {
     /// In this order: the signature with both versions, by which author and with which hash; the
@@ -25,8 +27,12 @@ impl fmt::Display for Review {
         if self.is_edited {
             writeln!(f, "edited by a person in this decision")?;
         }
-        for it in &self.diff {
-            writeln!(f, "\n{}:\n{}", one_line(&it.field), it.unified.trim_end_matches('\n'))?;
+        match (self.diff.as_slice(), self.from) {
+            ([], Some(from)) => {
+                writeln!(f, "the text is that of version {from}:")?;
+                unchanged(&self.definition).iter().try_for_each(|it| field(f, it, ""))?;
+            }
+            (diff, _) => diff.iter().try_for_each(|it| field(f, it, ""))?,
         }
         writeln!(f)?;
         let facts = &self.facts;
@@ -69,9 +75,18 @@ impl fmt::Display for Review {
             writeln!(f, "note: {}", one_line(it))?;
         }
         for (tool, hash) in &self.tools {
-            let is_changed = self.changed_tools.contains(tool);
-            let changed = if is_changed { ", changed since it was proposed" } else { "" };
-            writeln!(f, "calls {}, sha256 {}{changed}", one_line(tool), hash.short())?;
+            let what = format!("calls {}, sha256 {}", one_line(tool), hash.short());
+            match self.tool_changes.iter().find(|it| it.name == *tool) {
+                None => writeln!(f, "{what}")?,
+                Some(it) => {
+                    writeln!(f, "! {what}, changed since {}", it.since)?;
+                    changes(f, it)?;
+                }
+            }
+        }
+        for it in self.tool_changes.iter().filter(|it| it.is_gone) {
+            let name = one_line(&it.name);
+            writeln!(f, "! calls no run-time tool {name} any more, since {}", it.since)?;
         }
         if !self.similar.is_empty() {
             writeln!(f, "like it: {}", one_line(&self.similar.join(", ")))?;
@@ -112,4 +127,17 @@ impl fmt::Display for Review {
             }
         }
     }
+}
+
+/// One field, below its name and what it is a field of.
+fn field(f: &mut fmt::Formatter<'_>, it: &FieldDiff, of: &str) -> fmt::Result {
+    writeln!(f, "\n{}{of}:\n{}", one_line(&it.field), it.unified.trim_end_matches('\n'))
+}
+
+/// What changed in a tool below a composite.
+fn changes(f: &mut fmt::Formatter<'_>, it: &ToolChange) -> fmt::Result {
+    let whole = if it.is_whole { ", all of it" } else { "" };
+    let of = format!(" of {}{whole}", one_line(&it.name));
+    it.diff.iter().try_for_each(|it| field(f, it, &of))?;
+    writeln!(f)
 }

@@ -5,6 +5,7 @@ mod graph;
 mod life;
 mod refusals;
 mod replay;
+mod review;
 mod running;
 
 use std::{

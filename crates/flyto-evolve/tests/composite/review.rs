@@ -1,0 +1,146 @@
+//! What a person is shown of a composite whose tools changed.
+
+use expect_test::{Expect, expect};
+use flyto_evolve::{Proposal, Review};
+
+use super::*;
+use crate::life::{Life, job};
+
+/// A store with `do_it`, `undo_it`, a composite `inner` of the former, and a composite `whole` of all.
+async fn approved() -> Life {
+    let life = Life::new();
+    for name in ["do_it", "undo_it"] {
+        let script = format!("echo \"{name}\"\necho done\n");
+        let def = ToolDefinition::script(name, format!("Is {name}."), script);
+        life.apply(&def, None).await.unwrap();
+    }
+    life.apply(&job("inner", &["do_it"]), None).await.unwrap();
+    life.apply(&job("whole", &["inner", "undo_it"]), None).await.unwrap();
+    life
+}
+
+/// Approves another text of `do_it`.
+async fn change(life: &Life) {
+    let def = ToolDefinition::script("do_it", "Is do_it.", "rm -rf \"$HOME\"/x\necho done\n");
+    life.apply(&def, Some(1)).await.unwrap();
+}
+
+/// The review without hashes, and without what the facts and notes say.
+#[track_caller]
+fn check(review: &Review, expect: Expect) {
+    let mut text = review.to_string();
+    for it in review.tools.values().chain([&review.sha256]) {
+        text = text.replace(&it.short(), "HASH");
+    }
+    let lines = text.lines().filter(|it| !it.starts_with("note: "));
+    expect.assert_eq(&lines.map(|it| format!("{it}\n")).collect::<String>());
+}
+
+#[tokio::test]
+async fn a_composite_that_is_asked_about_again_is_shown_with_what_changed_below_it() {
+    let life = approved().await;
+    change(&life).await;
+    let last = life.builder.store().last("whole").unwrap().unwrap();
+    let again = Proposal::again(&last, "ada");
+    let review = life.builder.dry_run(&again).await.unwrap();
+    assert_eq!(review.changed_tools, ["do_it"]);
+    check(
+        &review,
+        expect![[r#"
+        whole(), version 1 -> version 2
+        proposed by ada, sha256 HASH
+        the text is that of version 1:
+
+        composite:
+         {
+           "steps": [
+             {
+               "id": "s0",
+               "tool": "inner"
+             },
+             {
+               "id": "s1",
+               "tool": "undo_it"
+             }
+           ]
+         }
+
+        concurrency_safe:
+         false
+
+        description:
+         Does whole with inner and undo_it.
+
+        execution_type:
+         composite
+
+        input_schema:
+         {
+           "properties": {},
+           "type": "object"
+         }
+
+        name:
+         whole
+
+        read_only:
+         false
+
+        ! calls do_it, sha256 HASH, changed since version 1 was approved
+
+        script of do_it:
+        @@ -1,2 +1,2 @@
+        -echo "do_it"
+        +rm -rf "$HOME"/x
+         echo done
+
+        calls inner, sha256 HASH
+        calls undo_it, sha256 HASH
+        examples: none
+    "#]],
+    );
+    // Once it is approved with these texts, nothing differs.
+    life.builder.apply(again).await.unwrap();
+    let last = life.builder.store().last("whole").unwrap().unwrap();
+    let review = life.builder.dry_run(&Proposal::again(&last, "ada")).await.unwrap();
+    assert_eq!((&review.tool_changes[..], last.number), (&[][..], 2));
+}
+
+#[tokio::test]
+async fn another_text_of_a_composite_is_shown_with_what_changed_below_it() {
+    let life = approved().await;
+    change(&life).await;
+    // It calls one tool no more, which its own difference shows.
+    let def = job("whole", &["inner"]);
+    let review = life.builder.dry_run(&Proposal::of(&def, "s").based_on(1)).await.unwrap();
+    let changes: Vec<_> = review.tool_changes.iter().map(|it| (&*it.name, &*it.since)).collect();
+    assert_eq!(changes, [("do_it", "version 1 was approved")]);
+    assert!(review.tool_changes[0].diff[0].unified.contains("+rm -rf"), "{review}");
+}
+
+#[tokio::test]
+async fn a_tool_whose_earlier_text_is_gone_is_shown_whole() {
+    let life = approved().await;
+    change(&life).await;
+    std::fs::remove_file(life.builder.store().dir().join("history/do_it/000001.json")).unwrap();
+    let last = life.builder.store().last("inner").unwrap().unwrap();
+    let review = life.builder.dry_run(&Proposal::again(&last, "ada")).await.unwrap();
+    let change = &review.tool_changes[0];
+    let script = change.diff.iter().find(|it| it.field == "script").unwrap();
+    assert_eq!(script.unified, "@@ -0,0 +1,2 @@\n+rm -rf \"$HOME\"/x\n+echo done\n");
+    assert!(change.is_whole && review.to_string().contains("\nscript of do_it, all of it:\n"));
+}
+
+#[tokio::test]
+async fn a_tool_below_that_is_of_another_owner_by_now_is_told() {
+    let life = approved().await;
+    life.builder.archive("do_it", "ada").await.unwrap();
+    let other = NativeTool::builder("do_it", "Is another.");
+    let other = other.run(|_, _: Object| async { "other" }).unwrap();
+    life.bench.registry.register("host", Arc::new(other)).unwrap();
+    let last = life.builder.store().last("inner").unwrap().unwrap();
+    let review = life.builder.dry_run(&Proposal::again(&last, "ada")).await.unwrap();
+    assert!(review.tool_changes[0].is_gone && review.tools.is_empty());
+    let told = "\n! calls no run-time tool do_it any more, since version 1 was approved\n";
+    assert!(review.to_string().contains(told), "{review}");
+}
