@@ -164,6 +164,9 @@ pub(crate) struct Show {
     /// Shows version N [default: the last one]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
+    /// Runs the examples of what waits, and recorded calls, confined, as `approve` does before it asks
+    #[arg(long, conflicts_with = "version")]
+    pub(crate) run: bool,
     #[command(flatten)]
     common: Common,
 }

@@ -1,5 +1,7 @@
 //! What waits for a person, and tools that wait for one.
 
+use serde_json::json;
+
 use crate::evolve::{TOKEN, definition};
 use crate::place::Place;
 
@@ -56,6 +58,31 @@ fn no_damage_brings_an_archived_tool_back() {
         assert_eq!(place.told(&["restore", "t"])["version"], number + 1);
         assert_eq!(place.output(&["t", "text=a"]), "t\n");
     }
+}
+
+#[test]
+fn what_is_read_does_not_run() {
+    let place = Place::new();
+    let text = json!({
+        "name": "t", "description": "Is t.", "script": "echo t\n",
+        "examples": [{"input": {}, "output": "another"}],
+    });
+    place.write("tools/tools/t.json", &text.to_string());
+    let ran = place.evolve(&["show", "t"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let untested = "\nexamples: untested, they run when it is approved\n";
+    assert!(ran.stdout().contains("\n+echo t\n"), "{}", ran.shown());
+    assert!(ran.stdout().ends_with(untested), "{}", ran.shown());
+    assert!(!ran.stderr().contains("refused"), "{}", ran.shown());
+    // A person may have it run before an answer.
+    let ran = place.evolve(&["show", "t", "--run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    if cfg!(target_os = "linux") {
+        let told = "it would be refused now: example 0: the output \"another\" is expected";
+        assert!(ran.stderr().contains(told), "{}", ran.shown());
+    }
+    place.approved(&definition("u", "echo u\n"), &[]);
+    assert_eq!(place.evolve(&["show", "u", "--run"]).code, Some(2));
 }
 
 #[test]

@@ -55,6 +55,9 @@ fn a_version_is_replayed_before_it_is_approved_and_after() {
     }
     let id = place.staged(&definition("count", OTHER), &["--base", "1"]);
     let review = place.evolve(&["show", &id]).stdout();
+    assert!(review.contains("note: recorded calls are run when it is approved\n"), "{review}");
+    assert!(!review.contains("recorded calls: "), "{review}");
+    let review = place.evolve(&["show", &id, "--run"]).stdout();
     assert!(review.contains("the proposal over 3 recorded calls: "), "{review}");
     assert_eq!(place.told(&["approve", "--yes", &id])["version"], 2);
     let ran = place.evolve(&["replay", "count", "--version", "2"]);

@@ -86,7 +86,7 @@ impl ToolBuilder {
         match approver.and_then(|it| it.within(call)) {
             Some(own) => self.apply_by(Asked::within(&own, call), proposal).await,
             None => {
-                proposal.is_unseen = approver.is_some_and(|it| it.only_stages());
+                proposal.is_untested = approver.is_some_and(|it| it.only_stages());
                 self.apply_by(Asked { call: Some(call), ..Asked::by(approver) }, proposal).await
             }
         }
@@ -128,7 +128,8 @@ impl ToolBuilder {
     }
 
     /// Goes through all checks but the person's, and gives what a person would be shown. Nothing is kept but a record in the
-    /// log of events, and the session's counts stay. Examples are run as for a proposal.
+    /// log of events, and the session's counts stay. Examples are run as for a proposal, unless it is
+    /// [untested](Proposal::untested).
     ///
     /// ```
     /// # use flyto_evolve::{HostContext, Proposal, Refusal, Store, ToolBuilder, ToolDefinition};

@@ -119,8 +119,8 @@ impl ToolBuilder {
         if secrets.iter().any(|it| it.found.tier >= Tier::Block) {
             return Err(Refusal::Secret { findings: secrets });
         }
-        let examples = match proposal.is_unseen {
-            true => example::unseen(&definition),
+        let examples = match proposal.is_untested {
+            true => example::untested(&definition),
             false => example::run(&definition, &self.inner.env, &self.inner.host).await,
         };
         let examples = self.redacted(examples).await?;
@@ -131,8 +131,15 @@ impl ToolBuilder {
         }
         // A new tool has no calls; one that is archived may have.
         let replay = match last {
-            Some(_) if !proposal.is_unseen => self.replay_of_proposal(&definition).await?,
-            _ => None,
+            Some(_) if proposal.is_untested => {
+                let name = name.clone();
+                if !self.blocking(move |store| store.calls(&name, 1)).await?.is_empty() {
+                    notes.push("recorded calls are run when it is approved".to_owned());
+                }
+                None
+            }
+            Some(_) => self.replay_of_proposal(&definition).await?,
+            None => None,
         };
         Ok(Checked {
             definition,

@@ -9,11 +9,11 @@ use flyto_tools::{Failure, ToolResult};
 use super::confined::{self, Confined};
 use crate::{Body, Example, ExampleOutcome, ExampleReport, HostContext, ToolDefinition};
 
-/// Runs none of them, since no person knows of the text yet. They run when it is approved.
-pub(super) fn unseen(def: &ToolDefinition) -> ExampleReport {
+/// Runs none of them, since a person reads the text first. They run when it is approved.
+pub(super) fn untested(def: &ToolDefinition) -> ExampleReport {
     match def.examples.is_empty() {
         true => ExampleReport::None,
-        false => ExampleReport::Untested { why: "no person was asked yet".to_owned() },
+        false => ExampleReport::Untested { why: "they run when it is approved".to_owned() },
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Proposal {
     pub(crate) tools_before: Option<BTreeMap<String, DefinitionHash>>,
     /// Its id in the store, where it waited.
     pub(crate) waits_as: Option<String>,
-    /// Nothing of it runs, since no person is asked about it yet.
-    pub(crate) is_unseen: bool,
+    /// Nothing of it runs.
+    pub(crate) is_untested: bool,
 }
 
 /// Where a proposal comes from.
@@ -75,7 +75,7 @@ impl Proposal {
             place: "proposal".to_owned(),
             left_out: Vec::new(),
             replaces_edit: None,
-            is_unseen: false,
+            is_untested: false,
             tools_before: None,
             waits_as: None,
         }
@@ -125,6 +125,14 @@ impl Proposal {
     #[must_use]
     pub fn read_from(mut self, place: impl Into<String>) -> Self {
         self.place = place.into();
+        self
+    }
+
+    /// Has nothing of it run: its examples are untested, and no recorded calls are run again. For a person that reads it before
+    /// anything else: [`ToolBuilder::dry_run`](crate::ToolBuilder::dry_run) gives what is shown then.
+    #[must_use]
+    pub fn untested(mut self) -> Self {
+        self.is_untested = true;
         self
     }
 

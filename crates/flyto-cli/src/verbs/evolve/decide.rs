@@ -376,8 +376,8 @@ pub(super) fn check_text(place: &str, text: &str, session: &Session) -> Result<(
     }
 }
 
-/// What a person would be shown of what waits.
-pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Stop> {
+/// What a person would be shown of what waits. Nothing of it runs unless `run` says so.
+pub(super) fn review(waiting: &Waiting, run: bool, session: &Session) -> Result<Review, Stop> {
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded, session)?.builder;
     let proposal = match waiting {
@@ -391,6 +391,7 @@ pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Sto
         }
         Waiting::Composite { name, .. } => again(name, builder.store(), session)?,
     };
+    let proposal = if run { proposal } else { proposal.untested() };
     working()?.block_on(builder.dry_run(&proposal)).map_err(refused)
 }
 

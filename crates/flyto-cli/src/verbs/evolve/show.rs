@@ -96,7 +96,7 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
         && let Ok(waiting) = Waiting::find(&store, &args.name)
         && (waiting.id() == args.name || !is_tool())
     {
-        let review = match review(&waiting, session) {
+        let review = match review(&waiting, args.run, session) {
             Ok(review) => review,
             // One that would be refused by now is shown as it lies in the store.
             Err(stop) => return refused(&waiting, stop, session),
@@ -107,6 +107,11 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
             screen.answer(tame(&review.to_string()))?;
         }
         return Ok(Exit::Ok);
+    }
+    if args.run {
+        let what = format!("nothing waits as {:?}, so there is nothing to run", args.name);
+        return Err(Stop::usage(what)
+            .with_help(format!("{} shows what waits", crate::evolve::by_evolve(["list"]))));
     }
     if !is_tool()
         && let Some(stop) = damaged(&store, &args.name)?
