@@ -155,16 +155,38 @@ impl Store {
     /// The versions of a tool whose files cannot be used, the first one first, with what is wrong with each. The other
     /// versions can be called, shown and rolled back to.
     ///
+    /// Files that are gone are among them: numbers are given one after the other, and the first version that is there says on
+    /// which one it is based. Several in a row are told with the first one.
+    ///
     /// # Errors
     ///
     /// [`StoreError::Io`] where the directory cannot be read, and [`StoreError::InvalidName`].
     pub fn damaged_versions(&self, name: &str) -> Result<Vec<Damaged>, StoreError> {
-        let versions = self.numbers(name)?.into_iter().map(|it| self.version(name, it));
-        let damaged = versions.filter_map(Result::err);
-        damaged
-            .filter(|it| !matches!(it, StoreError::NotFound { .. }))
-            .map(StoreError::of_one_file)
-            .collect()
+        let mut res = Vec::new();
+        let mut next = None;
+        for number in self.numbers(name)? {
+            let version = self.version(name, number);
+            let expected = next.or_else(|| version.as_ref().ok()?.parent).unwrap_or(number);
+            res.extend(self.gone(name, expected, number));
+            match version {
+                // It went between the two looks, and is told the next time.
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(err) => res.push(err.of_one_file()?),
+            }
+            next = Some(number + 1);
+        }
+        Ok(res)
+    }
+
+    /// What is told of the versions from `first` on, up to the one that is there.
+    fn gone(&self, name: &str, first: u64, there: u64) -> Option<Damaged> {
+        const ADVICE: &str = "put it back from a copy; no rollback leads to it";
+        let why = match there.checked_sub(first)? {
+            0 => return None,
+            1 => format!("it is gone; {ADVICE}"),
+            _ => format!("it is gone, as are those up to version {}; {ADVICE}", there - 1),
+        };
+        Some(Damaged { path: self.path(&record_of(name, first)), why })
     }
 
     /// [`damaged_versions`](Self::damaged_versions) of all tools. It reads every version of the store, which takes longer

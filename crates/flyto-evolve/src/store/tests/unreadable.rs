@@ -271,3 +271,43 @@ fn more_tools_than_are_read_take_none_away() {
     assert!(matches!(refused, StoreError::Full { limit: 1000, .. }), "{refused}");
     store.commit(new("zz", "echo 2\n", Some(1))).unwrap();
 }
+
+#[test]
+fn a_version_that_is_gone_from_the_history_is_told() {
+    for (gone, expected) in [
+        (
+            &[1][..],
+            &["000001.json: it is gone; put it back from a copy; no rollback leads to it"][..],
+        ),
+        (
+            &[2, 3],
+            &[
+                "000002.json: it is gone, as are those up to version 3; put it back from a copy; no rollback leads to it",
+            ],
+        ),
+        (&[1, 2], &["000002.json: it is gone; put it back from a copy; no rollback leads to it"]),
+        (&[], &[]),
+    ] {
+        let (_temp, store) = store();
+        for number in 1..=4 {
+            let base = Some(number - 1).filter(|it| *it > 0);
+            store.commit(new("t", &format!("echo {number}\n"), base)).unwrap();
+        }
+        for number in gone {
+            fs::remove_file(store.dir().join(format!("history/t/{number:06}.json"))).unwrap();
+        }
+        let found = store.damaged_history().unwrap();
+        let found = found
+            .iter()
+            .map(|it| format!("{}: {}", it.path.file_name().unwrap().to_string_lossy(), it.why));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        // The last one is in force all the same.
+        assert_eq!(store.load().unwrap().active[0].number, 4);
+    }
+    // A folder without a history counted by itself.
+    let (_temp, store) = store();
+    let mut first = new("t", "echo 7\n", None);
+    first.definition.version = 7;
+    store.commit(first).unwrap();
+    assert_eq!(store.damaged_history().unwrap(), []);
+}
