@@ -15,7 +15,8 @@
 //! 7. The directory is forced onto the disk; the file for `tools` is renamed into its place; the log gets the end.
 //!
 //! A writer that stops before 6 leaves temporary files, which the next one removes; a writer that stops behind it leaves a
-//! version that is ahead of `tools`, which the next one brings up to date.
+//! version that is ahead of `tools`, which the next one brings up to date. The version names the proposal that it decides, which
+//! the next one takes off the list.
 
 use std::fs::File;
 
@@ -217,7 +218,7 @@ impl Store {
         drop(begun.end(&outcome));
         res?;
         if let Some(id) = decides {
-            // One that stays is found out by its base.
+            // One that stays is found out by what the version says of it.
             drop(self.remove_pending(&id));
         }
         Ok(version)
@@ -260,6 +261,7 @@ impl Store {
             proposed_by: new.proposed_by,
             is_of_person: new.is_of_person,
             approval: new.approval,
+            decides: new.decides,
             evidence: new.evidence,
             definition,
         }

@@ -11,7 +11,8 @@ use serde_json::json;
 use sha2::Sha256;
 
 use super::{
-    Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Store, StoreError, Version, record,
+    Damaged, PENDING, QUARANTINE, Recovered, RecoveredKind, Status, Store, StoreError, Version,
+    record,
 };
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
@@ -97,6 +98,11 @@ pub struct Acknowledgement {
     pub reason: String,
 }
 
+/// The name of the tool that a proposal with this id is of.
+fn tool_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |it| it.0)
+}
+
 impl Pending {
     /// The proposal that waits.
     #[must_use]
@@ -176,7 +182,8 @@ impl Store {
 
     /// The proposals that wait, the oldest first.
     ///
-    /// A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals).
+    /// A file that is none of them is left out; see [`damaged_proposals`](Self::damaged_proposals). So is one that was saved by a
+    /// process that was stopped before it removed the file, which [`recover`](Self::recover) does.
     ///
     /// # Errors
     ///
@@ -186,11 +193,43 @@ impl Store {
         for file in self.told("list", PENDING, self.files().names(PENDING))? {
             if let Some(id) = file.strip_suffix(".json")
                 && let Ok(pending) = self.pending_one(id)
+                && self.decided_by(&pending).is_none()
             {
                 res.push(pending);
             }
         }
         res.sort_by(|a, b| a.at.cmp(&b.at));
+        Ok(res)
+    }
+
+    /// The version by which a proposal was decided whose file lies in its place still; `None` where it waits.
+    ///
+    /// Only one version is based on the one that the proposal is based on. It names the proposal, also where a person edited the
+    /// text, or has its text. What cannot be read tells nothing.
+    fn decided_by(&self, pending: &Pending) -> Option<u64> {
+        let name = tool_of(&pending.id);
+        let is_behind = |it: &u64| pending.base.is_none_or(|base| *it > base);
+        let numbers = self.numbers(name).ok()?.into_iter().filter(is_behind);
+        let mut versions = numbers.filter_map(|it| self.version(name, it).ok());
+        let next = versions.find(|it| it.parent == pending.base)?;
+        let is_its_text = next.status == Status::Active && next.hash() == pending.sha256;
+        let is_it = next.decides.as_ref() == Some(&pending.id) || is_its_text;
+        is_it.then_some(next.number)
+    }
+
+    /// Takes proposals off the list whose text was saved by a process that was stopped then. The lock is held.
+    pub(super) fn take_decided_off(&self) -> Result<Vec<Recovered>, StoreError> {
+        let mut res = Vec::new();
+        for file in self.told("list", PENDING, self.files().names(PENDING))? {
+            let found = file.strip_suffix(".json").and_then(|it| self.pending_one(it).ok());
+            let Some(pending) = found else { continue };
+            let Some(version) = self.decided_by(&pending) else { continue };
+            self.remove_pending(&pending.id)?;
+            let name = tool_of(&pending.id).to_owned();
+            let kind = RecoveredKind::ProposalSaved { id: pending.id, version };
+            self.log()?.event("", "recovered", &json!({"tool": name, "what": kind}))?;
+            res.push(Recovered { name, kind });
+        }
         Ok(res)
     }
 
@@ -253,7 +292,7 @@ impl Store {
                 continue;
             }
             let aside = self.quarantine(&self.pending_path(&id)?, UNUSABLE)?;
-            let name = id.rsplit_once('-').map_or(&*id, |it| it.0).to_owned();
+            let name = tool_of(&id).to_owned();
             let kind = RecoveredKind::ProposalSetAside { id, path: self.path(&aside), why };
             self.log()?.event("", "recovered", &json!({"tool": name, "what": kind}))?;
             res.push(Recovered { name, kind });
@@ -337,15 +376,18 @@ impl Store {
     pub(crate) fn check_waits(&self, id: &str) -> Result<(), StoreError> {
         self.pending_path(id)?;
         let files = self.told("list", PENDING, self.files().names(PENDING))?;
-        if files.iter().any(|it| it.strip_suffix(".json") == Some(id)) {
+        let is_there = files.iter().any(|it| it.strip_suffix(".json") == Some(id));
+        let found = if is_there { self.pending_one(id).ok() } else { None };
+        let decided = found.and_then(|it| self.decided_by(&it));
+        if is_there && decided.is_none() {
             return Ok(());
         }
-        let name = id.rsplit_once('-').map_or(id, |it| it.0).to_owned();
+        let name = tool_of(id).to_owned();
         let is_it = |it: &Version| {
             let tools = it.approval.as_ref().map(|it| it.tools.clone()).unwrap_or_default();
             it.hash().with_tools(&tools).proposal_id(&name) == id
         };
-        let version = self.last(&name)?.filter(is_it).map(|it| it.number);
+        let version = decided.or(self.last(&name)?.filter(is_it).map(|it| it.number));
         Err(StoreError::Decided { what: format!("the proposal {id:?}"), name, version })
     }
 

@@ -157,6 +157,12 @@ impl fmt::Display for Recovered {
                     "the proposal {id} was damaged ({why}) and is {path} now: propose it again"
                 )
             }
+            RecoveredKind::ProposalSaved { id, version } => {
+                write!(
+                    f,
+                    "the proposal {id} was saved as version {version} by a process that was stopped then, and waits no longer"
+                )
+            }
             RecoveredKind::Removed => {
                 write!(f, "the file of the tool {name} was removed: the tool is archived")
             }
@@ -189,6 +195,13 @@ pub enum RecoveredKind {
     },
     /// The file of an archived tool was removed from `tools`.
     Removed,
+    /// A proposal that lay among those that wait was saved before, and was taken off the list.
+    ProposalSaved {
+        /// The id.
+        id: String,
+        /// The version that decided it.
+        version: u64,
+    },
     /// A proposal that waited could not be used, and was set aside.
     ProposalSetAside {
         /// The id.
@@ -257,6 +270,7 @@ impl Store {
             Ok(_) => {
                 self.remove_temps(PENDING)?;
                 recovered.extend(self.set_damaged_pending_aside(&mut loaded.damaged)?);
+                recovered.extend(self.take_decided_off()?);
             }
             Err(err) => loaded.damaged.push(err.of_one_file()?),
         }

@@ -53,6 +53,8 @@ pub struct Version {
     pub is_of_person: bool,
     /// By which person the text was approved.
     pub approval: Option<Approval>,
+    /// The id of the proposal that it decided, which waited until then.
+    pub decides: Option<String>,
     /// What a person was shown beside the text: what was found and how the examples went, as data.
     pub evidence: Value,
     /// The definition, with `version` set to the number.
@@ -189,6 +191,8 @@ struct Record {
     #[serde(default, skip_serializing_if = "is_false")]
     is_of_person: bool,
     approval: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decides: Option<String>,
     #[serde(default)]
     evidence: Value,
     sha256: DefinitionHash,
@@ -221,6 +225,7 @@ pub(super) fn to_text(version: &Version) -> String {
         proposed_by: version.proposed_by.clone(),
         is_of_person: version.is_of_person,
         approval: version.approval.clone(),
+        decides: version.decides.clone(),
         evidence: version.evidence.clone(),
         sha256: version.hash(),
         created_at: definition.created_at.clone(),
@@ -265,6 +270,7 @@ pub(super) fn from_bytes(name: &str, number: u64, bytes: &[u8]) -> Result<Versio
         proposed_by: record.proposed_by,
         is_of_person: record.is_of_person,
         approval: record.approval,
+        decides: record.decides,
         evidence: record.evidence,
         definition,
     })

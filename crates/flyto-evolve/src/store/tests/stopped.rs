@@ -181,3 +181,52 @@ fn a_call_is_recorded_whole_or_not_at_all() {
     let second = stop_everywhere(once, |store| keep(store, "2"));
     assert!(first >= 6 && second >= 6, "{first} and {second}");
 }
+
+#[test]
+fn a_proposal_that_was_saved_waits_no_longer() {
+    // A person may have edited the text.
+    for saved in ["echo 2\n", "echo edited\n"] {
+        let mut told = Vec::new();
+        for k in 0.. {
+            let (_temp, store) = store();
+            with_tool(&store);
+            let pending = proposal("echo 2\n");
+            store.stage(&pending).unwrap();
+            let files =
+                Arc::new(Stopping { disk: Disk::new(store.dir()), left: AtomicU64::new(k) });
+            let dir = store.dir().to_owned();
+            let stopped = Store::with_files(dir, Arc::clone(&files) as _, DEFAULT_LOCK_WAIT);
+            let mut new = new("t", saved, Some(1));
+            new.decides = Some(pending.id.clone());
+            let res = stopped.commit(new);
+            drop(stopped);
+
+            let is_saved = store.last("t").unwrap().unwrap().number == 2;
+            assert_eq!(store.pending().unwrap().is_empty(), is_saved, "after {k} operations");
+            match store.unstage(&pending.id) {
+                Err(StoreError::Decided { version, .. }) => assert!(is_saved, "{version:?}"),
+                other => assert!(!is_saved && other.is_ok(), "{other:?} after {k} operations"),
+            }
+            told.extend(store.recover().unwrap().into_iter().map(|it| it.kind));
+            assert_eq!(Disk::new(store.dir()).names("pending").unwrap(), [""; 0], "after {k}");
+            if res.is_ok() && files.left.load(Ordering::SeqCst) > 0 {
+                break;
+            }
+        }
+        let id = proposal("echo 2\n").id;
+        assert!(told.contains(&RecoveredKind::ProposalSaved { id, version: 2 }), "{told:?}");
+    }
+}
+
+#[test]
+fn a_proposal_waits_beside_versions_that_are_not_of_it() {
+    let (_temp, store) = store();
+    with_tool(&store);
+    let pending = proposal("echo 2\n");
+    store.stage(&pending).unwrap();
+    store.commit(new("t", "echo other\n", Some(1))).unwrap();
+    // The same text, saved on another base, is another decision.
+    store.commit(new("t", "echo 2\n", Some(2))).unwrap();
+    assert_eq!(store.recover().unwrap(), []);
+    assert_eq!(store.pending().unwrap(), [pending]);
+}
