@@ -39,8 +39,8 @@ pub struct NeedsReview {
     pub id: String,
     /// Its version.
     pub version: u64,
-    /// The tools of its steps, and those that composites among them call, that have another text now, were archived, or were not there when it was approved, in the
-    /// order of their names.
+    /// The tools of its steps, and those that composites among them call, that have another text now, were archived, or were not
+    /// there when it was approved, and those that have another version than a step asks for, in the order of their names.
     pub tools: Vec<String>,
 }
 
@@ -162,11 +162,21 @@ impl Loaded {
         let called: BTreeSet<&str> = composites.values().flat_map(|it| it.1.tools()).collect();
         let called = self.active.iter().filter(|it| called.contains(it.definition.name.as_str()));
         let hashes: ToolHashes = called.map(|it| (it.definition.name.clone(), it.hash())).collect();
+        let numbers = self.active.iter().map(|it| (it.definition.name.as_str(), it.number));
+        let numbers: BTreeMap<&str, u64> = numbers.collect();
         let of = |(it, composite): &(&Version, Arc<Composite>)| {
             let names = tools_below(composite, |it| composites.get(it).map(|it| Arc::clone(&it.1)));
             let now = names.into_iter().filter_map(|it| hashes.get(&it).map(|hash| (it, *hash)));
             let now: ToolHashes = now.collect();
-            let tools = changed(&it.approval.as_ref()?.tools, &now);
+            let mut tools = changed(&it.approval.as_ref()?.tools, &now);
+            // A text that is back is a version of its own, and not the one that a step asks for.
+            let pins = composite.steps.iter().filter_map(|it| Some((&it.tool, it.version?)));
+            let others = pins.filter(|(tool, version)| {
+                numbers.get(tool.as_str()).is_some_and(|it| it != version)
+            });
+            tools.extend(others.map(|it| it.0.clone()));
+            tools.sort_unstable();
+            tools.dedup();
             let (name, version) = (it.definition.name.clone(), it.number);
             (!tools.is_empty()).then(|| {
                 let id = it.hash().with_tools(&now).proposal_id(&name);

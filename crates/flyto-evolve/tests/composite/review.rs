@@ -144,3 +144,23 @@ async fn a_tool_below_that_is_of_another_owner_by_now_is_told() {
     let told = "\n! calls no run-time tool do_it any more, since version 1 was approved\n";
     assert!(review.to_string().contains(told), "{review}");
 }
+
+#[tokio::test]
+async fn a_step_whose_version_is_gone_by_needs_review() {
+    let life = Life::new();
+    let script = ToolDefinition::script("part", "Is a part.", "echo part\n");
+    life.apply(&script, None).await.unwrap();
+    let steps = json!({"steps": [{"id": "a", "tool": "part", "version": 1}]});
+    life.apply(&ToolDefinition::composite("whole", "Is a whole.", steps), None).await.unwrap();
+    let needs_review = || {
+        let found = life.builder.store().load().unwrap().needs_review();
+        found.into_iter().map(|it| (it.name, it.tools)).collect::<Vec<_>>()
+    };
+    assert_eq!(needs_review(), []);
+    // The very text is back, as another version.
+    life.builder.archive("part", "ada").await.unwrap();
+    life.builder.restore("part", "ada").await.unwrap();
+    assert_eq!(needs_review(), [("whole".to_owned(), vec!["part".to_owned()])]);
+    let err = life.call("whole", json!({})).await.unwrap_err();
+    assert!(err.chain().contains("the version of the tool \"part\" is 3, and version 1"), "{err}");
+}
