@@ -404,8 +404,6 @@ fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
         " /srv/secret/k\t",
         "to= /srv/secret/k ",
         "/srv/secret/k\0.txt",
-        "x y/../../../../srv/secret/k",
-        "x\ny/../../../../srv/secret/k",
         &slashes,
         "file://localhost/srv/secret/k",
         "file:///srv/%73ecret/k",
@@ -420,12 +418,14 @@ fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
     ] {
         check_text(&rules, text, Verdict::Deny);
         // Of a word with blanks, parts are a guess.
-        let is_word = !text.contains([' ', '<', '?']) || text.starts_with("x y");
+        let is_word = !text.contains([' ', '<', '?']);
         if is_word && !text.contains(['\0', '\n', '\\']) && text.len() < 4096 {
             check_script(&rules, &format!("cat '{text}'"), Verdict::Deny);
         }
     }
-    check_text(&rules, "~root/../srv/secret/k", Verdict::Ask);
+    for text in ["~root/../srv/secret/k", "x y/../../../../srv/secret/k"] {
+        check_text(&rules, text, Verdict::Ask);
+    }
     let (source, data) = ("// A comment.\n".repeat(400), "/9j//4AAQ".repeat(600));
     for text in
         ["see /srv/secret/k\nand more", "~50 pieces", "~5/8", "a: b, file: c", &source, &data]
@@ -567,6 +567,23 @@ fn a_relative_path_is_compared_from_both_directories() {
     let elsewhere = denying("Read(/srv/server/secret/**)");
     let decision = elsewhere.decide(&request.working_dir(Path::new("/home/ada/project")));
     assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+    // Also in what is only a part of a text, and in command lines.
+    let long = format!("{}secret/k", "./".repeat(3000));
+    for input in [
+        json!({"command": "cat secret/k"}),
+        json!({"command": "cat 'x,secret/k'"}),
+        json!({"path": "a:secret/k"}),
+        json!({ "path": long }),
+    ] {
+        let request = request.input(&input).working_dir(Path::new("/home/ada/project"));
+        let decision = rules.decide(&request);
+        assert_eq!(decision.verdict, Verdict::Deny, "{input}: {decision}");
+    }
+    // Protected places need no rule.
+    let up = json!({"path": "../.ssh/id"});
+    let request = request.input(&up).home(Path::new("/home/ada"));
+    let decision = denying("Bash(rm:*)").decide(&request.working_dir(Path::new("/home/ada/w")));
+    assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
 }
 
 /// Places of keys and of the system are protected from texts that look like a path, and from no others.
@@ -582,9 +599,20 @@ fn ordinary_texts_name_no_protected_place() {
         "let shell = /bin/sh",
         "src/lib.rs\nsrc/main.rs",
         "~alice/bob said hi",
+        "import a from '../../../../srv/secret/k'\nimport b from 'c'\n",
+        "import a from '../../../../srv/secret/k'",
+        "see [guide](../../../../srv/secret/k.md)\n\nmore\n",
     ] {
         check_text(&none, text, Verdict::Allow);
         check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+#[test]
+fn a_text_that_is_nothing_but_a_path_names_a_protected_place() {
+    let none = denying("Bash(rm:*)");
+    for text in ["~/.ssh/config\n", " ~/.ssh/config", "/etc/shadow\0.txt", "file:///etc/%73hadow"] {
+        check_text(&none, text, Verdict::Deny);
     }
 }
 

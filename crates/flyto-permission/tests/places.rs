@@ -385,6 +385,10 @@ fn a_text_that_is_declared_to_be_read_once_is_read() {
     check(&built, twice, &preview, ClassTrust::Named, Verdict::Ask);
     let named = serde_json::json!({"f": "/etc/hosts", "files": {"/etc/hosts": "x"}});
     check(&built, named, &preview, ClassTrust::Named, Verdict::Ask);
+    // Of an input with too many values nothing is known.
+    let many = vec![0; 5000];
+    let named = serde_json::json!({"a0": many, "f": "/etc/hosts", "files": {"/etc/hosts": "x"}});
+    check(&built, named, &preview, ClassTrust::Named, Verdict::Ask);
     let written = preview.clone().with_path("/etc/hosts", Access::Write);
     check(&built, once.clone(), &written, ClassTrust::Named, Verdict::Ask);
     // Only the plugin says that it reads.

@@ -129,6 +129,19 @@ impl<'a> Judge<'a> {
                 self.narrow_reading(path, access);
             }
         }
+        // A text that is nothing but a path is one with blanks at its ends, and as an address.
+        let only = text.split('\0').next().unwrap_or(text).trim();
+        if !only.contains(char::is_whitespace) {
+            if only.len() < text.len() && only.starts_with(['/', '~']) {
+                self.narrow_reading(only, access);
+            }
+            let scheme = only.get(.."file:".len()).unwrap_or_default();
+            if scheme.eq_ignore_ascii_case("file:") && only.len() <= MAX_PATH_BYTES {
+                for path in paths_of_addresses(only) {
+                    self.narrow_reading(&path, access);
+                }
+            }
+        }
         if self.index.narrows().paths {
             for path in further_readings(text) {
                 if !self.steps().take_path(&path, 1) {
@@ -160,37 +173,24 @@ impl<'a> Judge<'a> {
                 }
                 false => self.judge_path(path, access, Purpose::Narrow),
             }
-            self.narrow_from_working_dir(path);
         } else if self.index.narrows().paths {
             self.narrow_by_rules(path);
         }
     }
 
-    /// A path that is compared with rules alone.
+    /// A path that is compared with rules alone. Where it cannot be located, as with
+    /// `x y/../.env`, it may be a sentence, and what its text names is asked; one
+    /// with quotes is probably a line of code.
     fn narrow_by_rules(&mut self, path: &str) {
         if path.len() > MAX_PATH_BYTES || !self.spend(4 * self.index.n_scanned()) {
             return;
         }
-        let location = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
-        if let Some(location) = location {
+        if let Ok(location) = self.starts.locate(path) {
             self.narrow_location(path, &location, true);
-        }
-        self.narrow_from_working_dir(path);
-    }
-
-    /// Where the program starts in another directory, a relative path may be meant
-    /// from that of the host all the same.
-    fn narrow_from_working_dir(&mut self, path: &str) {
-        if let Some(dir) = self.request.working_dir_text().filter(|_| !path.starts_with(['/', '~']))
-            && self.request.program_dir_text() != Some(dir)
-            && self.index.narrows_paths()
-            && self.spend(4 * self.index.n_scanned())
+        } else if !path.contains(['\'', '"', '`', '(', ')', '[', ']', '<', '>'])
+            && let Some(location) = self.starts.by_text(path)
         {
-            let whole = format!("{dir}/{path}");
-            let location = self.starts.locate(&whole).ok().or_else(|| self.starts.by_text(&whole));
-            if let Some(location) = location {
-                self.narrow_location(path, &location, true);
-            }
+            self.narrow_location(path, &location, false);
         }
     }
 
@@ -416,8 +416,8 @@ impl<'a> Judge<'a> {
 
 /// What else a program may take a text for than the text as it is written, each
 /// once: without the blanks at its ends, up to a NUL, so also behind the first `=`
-/// and the first `@`, and the paths of addresses with the scheme `file`. Of a text
-/// of several lines, only one that goes back (`..`) is a path.
+/// and the first `@`, and the paths of addresses with the scheme `file`. A text of
+/// several lines is none.
 fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
     /// No longer text is decoded: three times a path, as each byte may stand behind a percent sign.
     const MAX_BYTES: usize = 3 * MAX_PATH_BYTES;
@@ -428,9 +428,8 @@ fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
     let behind_at = c_text.split_once('@').map(|(_, rest)| rest);
     for written in [Some(c_text), value, behind_at].into_iter().flatten() {
         let path = written.trim();
-        let goes_back = || path.split('/').any(|it| it == "..");
-        let is_new = path.len() < written.len() || written.len() < text.len() && c_text != text;
-        if is_new && !path.contains('\n') || path.contains('\n') && goes_back() {
+        let is_new = path.len() < written.len() || c_text.len() < text.len();
+        if is_new && !path.contains('\n') {
             res.push(path.into());
         }
     }

@@ -135,8 +135,10 @@ impl<'a> Judge<'a> {
         for it in paths {
             declared.entry(&it.path).or_default().push(it.access);
         }
-        let texts =
-            self.request.input.filter(|_| !paths.is_empty()).map_or_else(Vec::new, texts_of);
+        let input = self.request.input.filter(|_| !paths.is_empty());
+        let Some(texts) = input.map_or_else(|| Some(Vec::new()), texts_of) else {
+            return HashSet::new();
+        };
         let mut n_times: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for text in texts {
             *n_times.entry(self.in_program_dir(text)).or_default() += 1;
@@ -184,15 +186,15 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The texts of an input, names of members among them, of which [`MAX_VALUES`] values are looked at; none of one with more.
-fn texts_of(input: &Value) -> Vec<&str> {
+/// The texts of an input, names of members among them; `None` where it has more values than [`MAX_VALUES`].
+fn texts_of(input: &Value) -> Option<Vec<&str>> {
     let mut todo = vec![input];
     let mut res = Vec::new();
     let mut n_values = 0;
     while let Some(value) = todo.pop() {
         n_values += 1;
-        if n_values > MAX_VALUES {
-            return Vec::new();
+        if n_values + todo.len() > MAX_VALUES {
+            return None;
         }
         match value {
             Value::String(text) => res.push(&**text),
@@ -204,7 +206,7 @@ fn texts_of(input: &Value) -> Vec<&str> {
             _ => {}
         }
     }
-    res
+    Some(res)
 }
 
 /// What a parameter may hold, by its name.

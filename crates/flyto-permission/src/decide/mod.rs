@@ -149,27 +149,7 @@ fn decide_within<'a>(
 ) -> Decision {
     let index = Lookup::new(index, narrower, steps);
     let of_tool = named::of_tool(index, request);
-    let mut judge = Judge {
-        index,
-        request,
-        reasons: Vec::new(),
-        firm: Vec::new(),
-        unread: Vec::new(),
-        dangers: Vec::new(),
-        of_tool,
-        starts: Starts::new(request),
-        links: OnceCell::new(),
-        #[cfg(feature = "bash")]
-        seen: Default::default(),
-        only_reads: false,
-        #[cfg(feature = "bash")]
-        runs_once: false,
-        declared_reads: OnceCell::new(),
-        real_roots: None,
-        work: MAX_WORK,
-        #[cfg(feature = "bash")]
-        entries: reach::MAX_ENTRIES,
-    };
+    let mut judge = Judge::new(index, request, of_tool);
     if let Some(rule) = of_tool.narrowing() {
         let subject = judge.tool();
         judge.reasons.push(Reason::rule(subject, rule));
@@ -185,6 +165,7 @@ fn decide_within<'a>(
     }
     judge.narrow();
     judge.firm = std::mem::take(&mut judge.reasons);
+    judge.narrow_from_working_dir();
     match class.as_str() {
         _ if *class == PermissionClass::BASH => judge.bash(),
         _ if *class == PermissionClass::FILE => judge.file(),
@@ -206,6 +187,47 @@ fn decide_within<'a>(
 }
 
 impl<'a> Judge<'a> {
+    fn new(index: Lookup<'a>, request: &'a Request<'a>, of_tool: Hits<'a>) -> Self {
+        Self {
+            index,
+            request,
+            reasons: Vec::new(),
+            firm: Vec::new(),
+            unread: Vec::new(),
+            dangers: Vec::new(),
+            of_tool,
+            starts: Starts::new(request),
+            links: OnceCell::new(),
+            #[cfg(feature = "bash")]
+            seen: Default::default(),
+            only_reads: false,
+            #[cfg(feature = "bash")]
+            runs_once: false,
+            declared_reads: OnceCell::new(),
+            real_roots: None,
+            work: MAX_WORK,
+            #[cfg(feature = "bash")]
+            entries: reach::MAX_ENTRIES,
+        }
+    }
+
+    /// The input once more, where it goes to a program that starts in another directory and of which no command line is
+    /// known: a server. It may read relative paths from its own directory, and from one that it is told.
+    fn narrow_from_working_dir(&mut self) {
+        let request = self.request;
+        let is_told = request.preview.is_none_or(|it| it.command_line.is_some());
+        if is_told || request.program_dir_text() == request.working_dir_text() {
+            return;
+        }
+        let other = Request { preview: None, ..*request };
+        let mut judge = Judge::new(self.index, &other, self.of_tool);
+        judge.narrow();
+        self.firm.extend(judge.reasons);
+        self.unread.extend(judge.unread);
+        self.dangers.extend(judge.dangers);
+        self.firm.dedup();
+    }
+
     /// The subject of reasons about the call as a whole.
     pub(crate) fn tool(&self) -> Subject {
         Subject::Tool { name: self.request.id.as_str().to_owned() }
