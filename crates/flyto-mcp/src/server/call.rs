@@ -81,6 +81,7 @@ impl ToolCall {
             Some(_) if negotiated.takes_tasks() => Background::After(server.options.task_after),
             _ => Background::Never,
         };
+        let has_job_tools = || server.has_job_tools(&server.host.registry().snapshot());
         // What the model chose by an argument is told to the model.
         let inner = match name.as_str() {
             discovery::SEARCH if server.options.discovery => {
@@ -94,13 +95,13 @@ impl ToolCall {
                 Ok(entry) => {
                     return Self::of(peer, negotiated, params, entry, arguments, long);
                 }
-                Err(_) if server.jobs.is_some() && name == tools::START => {
+                Err(_) if name == tools::START && has_job_tools() => {
                     let inner = serde_json::from_str(arguments);
                     let call = |Start { tool, arguments }| (tool, arguments, Background::AtOnce);
                     inner.map(call).map_err(bad)
                 }
                 Err(err) => match JobCall::read(&name, arguments) {
-                    Some(read) if server.jobs.is_some() => {
+                    Some(read) if has_job_tools() => {
                         return read.map(Read::Job).or_else(|why| refuse(&why));
                     }
                     _ => return Ok(Read::Missing(Missing::new(&name, arguments, err))),

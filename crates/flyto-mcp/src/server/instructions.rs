@@ -29,13 +29,14 @@ impl Shared {
     /// The instructions: facts about every tool, then which plugins there are. At most 2,000 bytes.
     pub(crate) fn instructions(&self) -> String {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
-        for entry in self.host.registry().snapshot().iter() {
+        let tools = self.host.registry().snapshot();
+        for entry in tools.iter() {
             if let Some(owner) = entry.id().owner() {
                 *owners.entry(owner.to_owned()).or_default() += 1;
             }
         }
         let mut res = FACTS.to_owned();
-        if self.jobs.is_some() {
+        if self.has_job_tools(&tools) {
             res.push_str(JOBS);
         }
         if self.options.discovery {

@@ -101,11 +101,11 @@ impl Shared {
 
     /// The list of an era, made anew where the tools have changed.
     fn listing(&self, is_modern: bool) -> Arc<Listing> {
-        let jobs = || self.jobs.as_ref().map(|_| tools::tools()).unwrap_or_default();
+        let snapshot = self.host.registry().snapshot();
+        let jobs = || if self.has_job_tools(&snapshot) { tools::tools() } else { Vec::new() };
         if self.options.discovery {
             return Arc::new(Listing::discovery(jobs()));
         }
-        let snapshot = self.host.registry().snapshot();
         let mut kept = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut kept[usize::from(is_modern)];
         match kept {
@@ -139,9 +139,7 @@ impl Listing {
             Some((entry.wire_name().to_owned(), to_raw_value(&tool).ok()?))
         };
         let mut tools: Vec<_> = snapshot.iter().filter_map(tool).collect();
-        // A tool of the host keeps its name.
-        let is_free = |it: &(String, Box<RawValue>)| snapshot.get(&it.0).is_none();
-        tools.extend(jobs.into_iter().filter_map(named).filter(is_free));
+        tools.extend(jobs.into_iter().filter_map(named));
         tools.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Self { generation: snapshot.generation(), tools }
     }

@@ -65,7 +65,8 @@ use self::{
 };
 use crate::Servers;
 
-/// The names of the tools that a server offers beside those of its host.
+/// The names of the tools that a server offers beside those of its host. Where a tool of the host has one of those for jobs, it keeps
+/// the name, and the server offers none for jobs.
 pub const SERVER_TOOL_NAMES: &[&str] = &[
     background::tools::START,
     background::tools::STATUS,

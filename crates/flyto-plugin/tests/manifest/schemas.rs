@@ -237,20 +237,26 @@ fn an_output_schema_that_not_every_client_compiles_is_a_warning() {
 #[test]
 fn a_choice_at_the_root_of_an_input_schema_is_a_warning() {
     let choice = r#"{"type": "object", "properties": {"x": {"anyOf": [{}]}}, "anyOf": [{"required": ["x"]}, {}]}"#;
-    check_tool_in_full(&format!(r#""command": "ls", "input_schema": {choice}"#), expect![[r#"
+    check_tool_in_full(
+        &format!(r#""command": "ls", "input_schema": {choice}"#),
+        expect![[r#"
         5:100: warning[F0171]: the root of "input_schema" has "anyOf", which APIs refuse: openai, openai-chat, anthropic
             at /tools/0/input_schema/anyOf
             because many clients hand the schema on, and the API refuses the request with all its tools
             help: `flyto explain F0171` shows what is portable
         p: loaded [t] refused []
-    "#]]);
-    check_tool_in_full(&format!(r#""command": "ls {{{{x}}}}", "parameters": {choice}"#), expect![[r#"
+    "#]],
+    );
+    check_tool_in_full(
+        &format!(r#""command": "ls {{{{x}}}}", "parameters": {choice}"#),
+        expect![[r#"
         5:104: warning[F0171]: the root of "parameters" has "anyOf", which APIs refuse: openai, openai-chat, anthropic
             at /tools/0/parameters/anyOf
             because many clients hand the schema on, and the API refuses the request with all its tools
             help: `flyto explain F0171` shows what is portable
         p: loaded [t] refused []
-    "#]]);
+    "#]],
+    );
     check_tool(
         &format!(r#""command": "ls", "input_schema": {choice}"#),
         expect![[r#"

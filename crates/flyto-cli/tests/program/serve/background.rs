@@ -295,15 +295,29 @@ fn a_job_belongs_to_the_client_that_started_it() {
     assert_eq!(text(&result), "released\n");
 }
 
+/// What is listed is what is called, and no call is started by one of the four that none of the others can follow.
 #[test]
 fn a_tool_with_the_name_of_one_for_jobs_keeps_it() {
     let place = Place::new();
     let tool = r#"{"name": "status", "description": "d", "command": "echo", "args": ["mine"]}"#;
     place.write("plugins/jobs/plugin.json", &format!(r#"{{"name": "jobs", "tools": [{tool}]}}"#));
     place.write("home/.config/flyto/config.json", r#"{"permissions": {"allow": ["jobs:*"]}}"#);
-    let mut client = Client::legacy(&place, &["--task-after", "60"], &json!({}));
-    let list = client.result("tools/list", json!({}));
-    let named = |it: &&Value| it["name"] == "jobs__status";
-    assert_eq!(list["tools"].as_array().unwrap().iter().filter(named).count(), 1);
-    assert_eq!(text(&job(&mut client, "status", json!({}))), "mine\n");
+    for discovery in [&[][..], &["--discovery"]] {
+        let args = [&["--task-after", "60"], discovery].concat();
+        let mut client = Client::legacy(&place, &args, &json!({}));
+        let list = client.result("tools/list", json!({}));
+        let tools = list["tools"].as_array().unwrap().iter();
+        let names: Vec<_> = tools.map(|it| it["name"].as_str().unwrap()).collect();
+        if discovery.is_empty() {
+            assert_eq!(names, ["jobs__status"]);
+        } else {
+            assert!(!names.iter().any(|it| it.starts_with("jobs__")), "{names:?}");
+        }
+        assert_eq!(text(&job(&mut client, "status", json!({}))), "mine\n");
+        let start = json!({"name": "jobs__start", "arguments": {"tool": "jobs__status"}});
+        assert_eq!(client.error("tools/call", start).0, -32602);
+    }
+    let ran = place.flyto(&["--plugins", "plugins", "list"]).run();
+    let told = "jobs:status has the name of a tool of `serve` for jobs, which then offers none";
+    assert!(ran.stderr().contains(told), "{}", ran.stderr());
 }

@@ -1,11 +1,13 @@
 //! Four tools for calls in the background, for any client: one that starts a call, and three that follow it.
 //!
-//! A tool of the host with one of these names keeps it. The call that is started goes through all gates, and is asked about before it
+//! A tool of the host with one of these names keeps it, and the four are not offered: a model that started a call by one of them would
+//! follow it by a tool that knows nothing of it. The call that is started goes through all gates, and is asked about before it
 //! is answered with its job; the others reach the jobs that their client started, and no others.
 
 use std::{sync::Arc, time::Duration};
 
 use flyto_host::jobs::{Job, JobState};
+use flyto_tools::Snapshot;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
@@ -28,6 +30,14 @@ pub(crate) const CANCEL: &str = "jobs__cancel";
 /// Longest wait for the end of a job, in seconds: less than the minute after which clients give a call up.
 /// A longer wait counts as this one, and a model asks again.
 const MAX_WAIT_SECONDS: f64 = 50.0;
+
+impl Shared {
+    /// Whether clients have these tools beside those of the host: calls may go on by themselves, and no name is taken.
+    pub(crate) fn has_job_tools(&self, tools: &Snapshot) -> bool {
+        let names = [START, STATUS, RESULT, CANCEL];
+        self.jobs.is_some() && names.into_iter().all(|it| tools.get(it).is_none())
+    }
+}
 
 /// The arguments of [`START`].
 #[derive(Debug, Deserialize)]
