@@ -1,0 +1,155 @@
+//! Texts of an input, which may be paths.
+
+use std::path::Path;
+
+use flyto_permission::{ClassTrust, Request, Rules, Verdict};
+use flyto_tools::{PermissionClass, Preview, ToolId};
+use serde_json::{Value, json};
+
+use crate::calls::{check_input, check_script, denying};
+
+/// A tool of a class without a check of its own, which gets this text as its input.
+#[track_caller]
+fn check_text(rules: &Rules, text: &str, expected: Verdict) {
+    check_input(rules, &PermissionClass::GENERIC, json!({"path": text}), expected);
+}
+
+#[test]
+fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
+    let rules = denying("Read(/srv/secret/**)");
+    let slashes = format!("{}srv/secret/k", "/".repeat(4200));
+    for text in [
+        "/srv/secret/k",
+        "/srv/secret/k\n",
+        "\n/srv/secret/k",
+        " /srv/secret/k\t",
+        "to= /srv/secret/k ",
+        "/srv/secret/k\0.txt",
+        &slashes,
+        "file://localhost/srv/secret/k",
+        "file:///srv/%73ecret/k",
+        "FILE:/srv/secret/k?x",
+        "url=file:///srv/secret/k#x",
+        "file:///srv/a b/../secret/k",
+        "x=file:///srv/<a>/../secret/k",
+        "see file:///srv/secret/k for it",
+        "file:///srv/a?b/../secret/k",
+        "fi\nle:///srv/sec\tret/k",
+        r"file:\\\srv\secret\k",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+        // Of a word with blanks, parts are a guess.
+        let is_word = !text.contains([' ', '<', '?']);
+        if is_word && !text.contains(['\0', '\n', '\\']) && text.len() < 4096 {
+            check_script(&rules, &format!("cat '{text}'"), Verdict::Deny);
+        }
+    }
+    for text in ["~root/../srv/secret/k", "x y/../../../../srv/secret/k"] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    let (source, data) = ("// A comment.\n".repeat(400), "/9j//4AAQ".repeat(600));
+    for text in
+        ["see /srv/secret/k\nand more", "~50 pieces", "~5/8", "a: b, file: c", &source, &data]
+    {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+#[test]
+fn the_program_of_a_command_in_an_input_is_read() {
+    let rules = denying("Edit(scripts/**)");
+    let check =
+        |input: Value, expected| check_input(&rules, &PermissionClass::GENERIC, input, expected);
+    for command in ["scripts/run.sh", "./scripts/run.sh", "./scripts/run.sh --help"] {
+        check(json!({"command": command}), Verdict::Allow);
+        check(json!({"path": command}), Verdict::Deny);
+    }
+    check(json!({"command": ["./scripts/run.sh", "a"]}), Verdict::Allow);
+    check(json!({"command": ["cp", "./scripts/run.sh"]}), Verdict::Deny);
+    check(json!({"command": "echo a >scripts/run.sh"}), Verdict::Deny);
+    // No option and no list of arguments is a program.
+    check(json!({"command": ["--output=scripts/run.sh"]}), Verdict::Deny);
+    check(json!({"command": "--output=scripts/run.sh"}), Verdict::Deny);
+    check(json!({"argv": ["scripts/run.sh"]}), Verdict::Deny);
+    check(json!({"script_path": "scripts/run.sh"}), Verdict::Deny);
+    check(json!({"command_file": "scripts/run.sh"}), Verdict::Deny);
+    check_input(
+        &denying("Read(scripts/**)"),
+        &PermissionClass::GENERIC,
+        json!({"command": "scripts/run.sh"}),
+        Verdict::Deny,
+    );
+}
+
+/// A server reads a relative path from its own directory, or from one that it is told.
+#[test]
+fn a_relative_path_is_compared_from_both_directories() {
+    let rules = denying("Read(secret/**)");
+    let id = ToolId::parse("p:t").expect("this is a name");
+    let preview = Preview::new().with_working_dir("/srv/server");
+    let input = json!({"path": "secret/k"});
+    let request = Request::new(&id).input(&input).preview(Some(&preview));
+    let request = request.class_trust(ClassTrust::Named);
+    for dir in ["/home/ada/project", "/srv/server"] {
+        let decision = rules.decide(&request.working_dir(Path::new(dir)));
+        assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+    }
+    let elsewhere = denying("Read(/srv/server/secret/**)");
+    let decision = elsewhere.decide(&request.working_dir(Path::new("/home/ada/project")));
+    assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+    // Also in what is only a part of a text, and in command lines.
+    let long = format!("{}secret/k", "./".repeat(3000));
+    for input in [
+        json!({"command": "cat secret/k"}),
+        json!({"command": "cat 'x,secret/k'"}),
+        json!({"path": "a:secret/k"}),
+        json!({ "path": long }),
+    ] {
+        let request = request.input(&input).working_dir(Path::new("/home/ada/project"));
+        let decision = rules.decide(&request);
+        assert_eq!(decision.verdict, Verdict::Deny, "{input}: {decision}");
+    }
+    // Protected places need no rule.
+    let up = json!({"path": "../.ssh/id"});
+    let request = request.input(&up).home(Path::new("/home/ada"));
+    let decision = denying("Bash(rm:*)").decide(&request.working_dir(Path::new("/home/ada/w")));
+    assert_eq!(decision.verdict, Verdict::Deny, "{decision}");
+}
+
+/// Places of keys and of the system are protected from texts that look like a path, and from no others.
+#[test]
+fn ordinary_texts_name_no_protected_place() {
+    let none = denying("Bash(rm:*)");
+    let rules = denying("Read(/srv/secret/**)");
+    for text in [
+        "IdentityFile = ~/.ssh/id_ed25519",
+        "see file:///home/ada/.ssh/config in the docs",
+        "at Module (file:///usr/lib/node/loader.js:10:5)",
+        "prefix=/usr/local\n",
+        "let shell = /bin/sh",
+        "src/lib.rs\nsrc/main.rs",
+        "~alice/bob said hi",
+        "import a from '../../../../srv/secret/k'\nimport b from 'c'\n",
+        "import a from '../../../../srv/secret/k'",
+        "see [guide](../../../../srv/secret/k.md)\n\nmore\n",
+    ] {
+        check_text(&none, text, Verdict::Allow);
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+#[test]
+fn a_text_that_is_nothing_but_a_path_names_a_protected_place() {
+    let none = denying("Bash(rm:*)");
+    for text in ["~/.ssh/config\n", " ~/.ssh/config", "/etc/shadow\0.txt", "file:///etc/%73hadow"] {
+        check_text(&none, text, Verdict::Deny);
+    }
+}
+
+/// What a text may be is bounded, however often it names the scheme of files.
+#[test]
+fn a_text_of_many_addresses_is_decided() {
+    let rules = denying("Read(/srv/secret/**)");
+    check_text(&rules, &"file:\n".repeat(200_000), Verdict::Allow);
+    check_text(&rules, &format!("file:///srv/secret/k {}", "file:".repeat(100_000)), Verdict::Deny);
+}
