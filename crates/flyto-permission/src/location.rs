@@ -354,17 +354,18 @@ fn is_of_process(link: &str) -> bool {
     names_process(link) && link.matches('/').count() > 2
 }
 
-/// Whether something is named behind a link of a process, which a path there may be (proc(5)).
+/// Whether a link of a process is named, which leads anywhere (proc(5)): something behind one, or a descriptor beside
+/// the first three.
 fn leads_out_of_process(path: &str, behind: &VecDeque<String>) -> bool {
     let parts = path.split('/').chain(behind.iter().map(String::as_str));
-    let mut behind_link =
+    let mut of_link =
         parts.skip_while(|it| !matches!(*it, "cwd" | "exe" | "fd" | "map_files" | "ns" | "root"));
-    let n_of_link = match behind_link.next() {
-        Some("cwd" | "exe" | "root") => 0,
-        Some(_) => 1,
-        None => return false,
-    };
-    behind_link.nth(n_of_link).is_some()
+    match of_link.next() {
+        Some("cwd" | "exe" | "root") => of_link.next().is_some(),
+        Some("fd") => of_link.next().is_some_and(|it| !matches!(it, "0" | "1" | "2")),
+        Some(_) => of_link.nth(1).is_some(),
+        None => false,
+    }
 }
 
 /// Whether a path without links is that of a process, or lies below it.

@@ -34,8 +34,13 @@ const MAX_SEPARATORS: usize = 6;
 /// Most separators of a word behind which a path may go to its end. With more, it
 /// goes to the next one.
 pub(super) const MAX_ENDS: usize = 64;
+/// How the address of a file begins.
+const SCHEME: &str = "file:";
 /// Most addresses of one text whose paths are looked at.
-const MAX_ADDRESSES: usize = 8;
+const MAX_ADDRESSES: usize = 64;
+/// The longest text that is read as one address: three times a path, as each byte may
+/// stand behind a percent sign.
+const MAX_DECODED_BYTES: usize = 3 * MAX_PATH_BYTES;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
@@ -121,36 +126,56 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        let value = text.split_once('=').map(|(_, value)| value);
-        let behind_at = text.split_once('@').map(|(_, rest)| rest);
-        for path in [Some(text), value, behind_at].into_iter().flatten() {
+        let parts = ['=', '@'].into_iter().filter_map(|it| Some(text.split_once(it)?.1));
+        for (path, is_whole) in [(text, true)].into_iter().chain(parts.map(|it| (it, false))) {
             let path = path.strip_prefix("file://").unwrap_or(path);
+            // What is known of the whole is not known of a part.
+            self.only_reads &= is_whole;
+            let access = if is_whole { access } else { Access::Unknown };
             if !path.is_empty() && !path.contains(['\0', '\n']) {
                 self.narrow_reading(path, access);
             }
         }
-        // A text that is nothing but a path is one with blanks at its ends, and as an address.
+        self.narrow_further_readings(text);
+        self.only_reads = before;
+    }
+
+    /// The same for [`further_readings`] of a text.
+    fn narrow_further_readings(&mut self, text: &str) {
         let only = text.split('\0').next().unwrap_or(text).trim();
+        let begins = only.chars().filter(|it| !matches!(it, '\t' | '\n' | '\r')).take(SCHEME.len());
+        let is_address = begins.collect::<String>().eq_ignore_ascii_case(SCHEME);
+        // A text that is nothing but a path is one with blanks at its ends, and as an address.
         if !only.contains(char::is_whitespace) {
             if only.len() < text.len() && only.starts_with(['/', '~']) {
-                self.narrow_reading(only, access);
+                self.narrow_reading(only, Access::Unknown);
             }
-            let scheme = only.get(.."file:".len()).unwrap_or_default();
-            if scheme.eq_ignore_ascii_case("file:") && only.len() <= MAX_PATH_BYTES {
+            if is_address && only.len() <= MAX_PATH_BYTES {
                 for path in paths_of_addresses(only) {
-                    self.narrow_reading(&path, access);
+                    self.narrow_reading(&path, Access::Unknown);
                 }
             }
         }
-        if self.index.narrows().paths {
-            for path in further_readings(text) {
-                if !self.steps().take_path(&path, 1) {
-                    break;
-                }
+        if !self.index.narrows().paths {
+            return;
+        }
+        let is_long = only.len() > MAX_DECODED_BYTES;
+        if behind_schemes(only).nth(MAX_ADDRESSES).is_some() || is_long && is_address {
+            let subject =
+                Subject::Path { path: cut(text), resolved: None, access: Access::Unknown };
+            let why = "it holds longer addresses, or more of them, than are read";
+            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
+        }
+        for path in further_readings(text) {
+            if !self.steps().take_path(&path, 1) {
+                break;
+            }
+            if path.len() > MAX_PATH_BYTES && !path.contains(char::is_whitespace) {
+                self.judge_long_path(&path, Access::Unknown);
+            } else {
                 self.narrow_by_rules(&path);
             }
         }
-        self.only_reads = before;
     }
 
     /// A text as it is written, or a part of it, as a path.
@@ -419,31 +444,24 @@ impl<'a> Judge<'a> {
 /// and the first `@`, and the paths of addresses with the scheme `file`. A text of
 /// several lines is none.
 fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
-    /// No longer text is decoded: three times a path, as each byte may stand behind a percent sign.
-    const MAX_BYTES: usize = 3 * MAX_PATH_BYTES;
     let mut res: Vec<Cow<'_, str>> = Vec::new();
     // To a program in C a text ends at a NUL.
     let c_text = text.split('\0').next().unwrap_or(text);
-    let value = c_text.split_once('=').map(|(_, value)| value);
-    let behind_at = c_text.split_once('@').map(|(_, rest)| rest);
-    for written in [Some(c_text), value, behind_at].into_iter().flatten() {
+    let parts = ['=', '@'].into_iter().filter_map(|it| Some(c_text.split_once(it)?.1));
+    for written in [c_text].into_iter().chain(parts) {
         let path = written.trim();
         let is_new = path.len() < written.len() || c_text.len() < text.len();
         if is_new && !path.contains('\n') {
             res.push(path.into());
         }
     }
-    if c_text.len() <= MAX_BYTES && c_text.contains(':') {
+    res.extend(paths_of_addresses(c_text));
+    let is_odd = |it: &str| it.contains(['\t', '\n', '\r', '\\']) && it.contains(':');
+    let only = c_text.trim();
+    if only.len() <= MAX_DECODED_BYTES && is_odd(only) {
         // Readers of addresses leave tabs and line breaks out, and take `\` for `/` (URL Standard, section 4.4).
-        let tidied = c_text
-            .contains(['\t', '\n', '\r', '\\'])
-            .then(|| c_text.replace(['\t', '\n', '\r'], "").replace('\\', "/"));
-        let of_tidied = tidied.iter().flat_map(|it| paths_of_addresses(it));
-        let of_tidied = of_tidied.map(|it| Cow::Owned(it.into_owned()));
-        res.extend(paths_of_addresses(c_text).chain(of_tidied));
-    } else {
-        let first = c_text.floor_char_boundary(MAX_BYTES);
-        res.extend(paths_of_addresses(&c_text[..first]));
+        let tidied = only.replace(['\t', '\n', '\r'], "").replace('\\', "/");
+        res.extend(paths_of_addresses(&tidied).map(|it| Cow::Owned(it.into_owned())));
     }
     res.retain(|it| !it.is_empty());
     res.sort_unstable();
@@ -455,33 +473,38 @@ fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
 /// does for some programs.
 fn names_home(text: &str) -> bool {
     let name = text.strip_prefix('~').and_then(|it| it.split_once('/')).map(|it| it.0);
-    let is_word = !text.contains(char::is_whitespace);
+    let is_word = !text.contains(char::is_whitespace) || text.contains("/../");
     name.filter(|_| is_word).is_some_and(|it| {
         it.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
             && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it))
     })
 }
 
-/// The paths of the addresses with the scheme `file` in a text ([RFC 8089]), up to its
-/// end and up to a blank or a quote: without host, query and fragment, and with what
-/// stands behind a percent sign decoded. And as they are written.
+/// The paths of the addresses with the scheme `file` in a text ([RFC 8089]), up to a
+/// blank or a quote, and where that is no more than [`MAX_DECODED_BYTES`] to its
+/// end: without host, query and fragment, and with what stands behind a percent sign
+/// decoded. And as they are written.
 ///
 /// [RFC 8089]: https://www.rfc-editor.org/rfc/rfc8089
 pub(super) fn paths_of_addresses(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    const SCHEME: &str = "file";
-    let colons = text.match_indices(':').map(|(at, _)| at);
-    let is_of_file = |at: &usize| {
-        let scheme = text.as_bytes()[..*at].last_chunk::<{ SCHEME.len() }>();
-        scheme.is_some_and(|it| it.eq_ignore_ascii_case(SCHEME.as_bytes()))
-    };
-    colons.filter(is_of_file).take(MAX_ADDRESSES).flat_map(|at| {
-        let rest = &text[at + 1..];
+    behind_schemes(text).take(MAX_ADDRESSES).flat_map(|rest| {
         let end = rest.find(|it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '<' | '>'));
-        let whole = path_of_address(rest);
-        let part = end.and_then(|end| path_of_address(&rest[..end]));
+        let part = path_of_address(&rest[..end.unwrap_or(rest.len())]);
+        let is_short = rest.len() <= MAX_DECODED_BYTES;
+        let whole = end.filter(|_| is_short).and_then(|_| path_of_address(rest));
         // Some programs take the scheme off, and nothing else.
-        let raw = Cow::Borrowed(rest.strip_prefix("//").unwrap_or(rest));
-        [Some(raw), whole, part].into_iter().flatten().filter(|it| !it.is_empty())
+        let raw = is_short.then(|| Cow::Borrowed(rest.strip_prefix("//").unwrap_or(rest)));
+        [raw, whole, part].into_iter().flatten().filter(|it| !it.is_empty())
+    })
+}
+
+/// What stands behind each scheme of an address of a file, up to the end of the text.
+fn behind_schemes(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(':').filter_map(|(at, _)| {
+        let behind = &text[at + 1..];
+        let scheme = text.as_bytes()[..=at].last_chunk::<{ SCHEME.len() }>()?;
+        let is_scheme = scheme.eq_ignore_ascii_case(SCHEME.as_bytes());
+        (is_scheme && behind.starts_with('/')).then_some(behind)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flyto_permission::{ClassTrust, Request, Rules, Verdict};
+use flyto_permission::{ClassTrust, Decision, Request, Rules, Verdict};
 use flyto_tools::{PermissionClass, Preview, ToolId};
 use serde_json::{Value, json};
 
@@ -12,6 +12,12 @@ use crate::calls::{check_input, check_script, denying};
 #[track_caller]
 fn check_text(rules: &Rules, text: &str, expected: Verdict) {
     check_input(rules, &PermissionClass::GENERIC, json!({"path": text}), expected);
+}
+
+fn decided(rules: &Rules, text: &str) -> Decision {
+    let id = ToolId::parse("p:t").expect("this is a name");
+    let input = json!({ "path": text });
+    rules.decide(&Request::new(&id).input(&input).class_trust(ClassTrust::Named))
 }
 
 #[test]
@@ -70,6 +76,7 @@ fn the_program_of_a_command_in_an_input_is_read() {
     // No option and no list of arguments is a program.
     check(json!({"command": ["--output=scripts/run.sh"]}), Verdict::Deny);
     check(json!({"command": "--output=scripts/run.sh"}), Verdict::Deny);
+    check(json!({"command": "x # o=scripts/run.sh"}), Verdict::Deny);
     check(json!({"argv": ["scripts/run.sh"]}), Verdict::Deny);
     check(json!({"script_path": "scripts/run.sh"}), Verdict::Deny);
     check(json!({"command_file": "scripts/run.sh"}), Verdict::Deny);
@@ -150,6 +157,18 @@ fn a_text_that_is_nothing_but_a_path_names_a_protected_place() {
 #[test]
 fn a_text_of_many_addresses_is_decided() {
     let rules = denying("Read(/srv/secret/**)");
-    check_text(&rules, &"file:\n".repeat(200_000), Verdict::Allow);
+    check_text(&rules, &"x file:\n".repeat(200_000), Verdict::Allow);
     check_text(&rules, &format!("file:///srv/secret/k {}", "file:".repeat(100_000)), Verdict::Deny);
+    // What is not read of it is asked.
+    let dots = "%2e/".repeat(2500);
+    for text in [
+        format!("file:///{dots}srv/secret/k"),
+        format!("file:/{}srv/secret/k", "./".repeat(2500)),
+        format!("{}file:///srv/secret/k", "file:///a ".repeat(64)),
+        format!("file:///{}srv/secret/k", "\t".repeat(13_000)),
+    ] {
+        let shown = text.get(..20).unwrap_or_default();
+        let decision = decided(&rules, &text);
+        assert!(decision.verdict > Verdict::Allow, "{shown}: {decision}");
+    }
 }
