@@ -448,10 +448,10 @@ fn further_readings(text: &str) -> Vec<Cow<'_, str>> {
     // To a program in C a text ends at a NUL.
     let c_text = text.split('\0').next().unwrap_or(text);
     let parts = ['=', '@'].into_iter().filter_map(|it| Some(c_text.split_once(it)?.1));
-    for written in [c_text].into_iter().chain(parts) {
+    let is_line = !c_text.trim().contains('\n');
+    for written in [c_text].into_iter().chain(parts).filter(|_| is_line) {
         let path = written.trim();
-        let is_new = path.len() < written.len() || c_text.len() < text.len();
-        if is_new && !path.contains('\n') {
+        if path.len() < written.len() || c_text.len() < text.len() {
             res.push(path.into());
         }
     }

@@ -135,6 +135,7 @@ fn ordinary_texts_name_no_protected_place() {
         "prefix=/usr/local\n",
         "let shell = /bin/sh",
         "src/lib.rs\nsrc/main.rs",
+        "Host a\n IdentityFile = /srv/secret/k\n",
         "~alice/bob said hi",
         "import a from '../../../../srv/secret/k'\nimport b from 'c'\n",
         "import a from '../../../../srv/secret/k'",
