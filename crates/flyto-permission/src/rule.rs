@@ -360,7 +360,8 @@ fn tool(text: &str) -> Result<Form, RuleError> {
     }
     if owner.is_some_and(|it| it.contains('*')) || owner.is_none() && name.contains('*') {
         let why = "a star cannot stand for an owner: name the plugin, the server or a class";
-        return fail(why, Some("class:generic".to_owned()));
+        // A class would name tools of every plugin: which owners are meant is for the operator to say.
+        return fail(why, None);
     }
     // A name that no tool can have would deny nothing.
     let stem = name.trim_end_matches('*');
