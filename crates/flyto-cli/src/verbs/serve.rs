@@ -3,9 +3,10 @@
 mod reporter; // what the operator is told of calls
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -223,7 +224,18 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
     let token = args.token_file.is_none().then_some(options.token.as_str());
     let token = token.map(|it| format!("Authorization: Bearer {it}\n")).unwrap_or_default();
     complain(format_args!("serving http://{address}/mcp\n{token}"), Page::default());
+    if let Some(file) = args.token_file.as_deref().filter(|it| is_read_by_others(it)) {
+        let name = one_line(&file.display().to_string());
+        let told = "warning: other users may read the token in";
+        complain(format_args!("{told} {name}; `chmod 600` closes it to them\n"), Page::default());
+    }
     Ok((listener, options))
+}
+
+/// Whether a file is one that its owner is not alone in reading.
+fn is_read_by_others(file: &Path) -> bool {
+    let others = (Mode::RGRP | Mode::ROTH).bits();
+    fs::metadata(file).is_ok_and(|it| it.is_file() && it.mode() & others != 0)
 }
 
 /// The text of a file, or of a pipe as a shell makes it (`<(pass show flyto)`). A pipe into which nothing writes is empty.

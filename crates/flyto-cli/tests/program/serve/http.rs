@@ -1,8 +1,10 @@
 //! `serve --http`: the same over HTTP, for the processes of this user only.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Child;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStderr};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode};
@@ -19,6 +21,7 @@ pub(crate) struct Server {
     child: Child,
     address: String,
     token: String,
+    stderr: Lines<BufReader<ChildStderr>>,
 }
 
 /// A response of which the body comes line by line.
@@ -44,7 +47,7 @@ impl Server {
                 line.strip_prefix("Authorization: Bearer ").unwrap().to_owned()
             }
         };
-        Self { child, address, token }
+        Self { child, address, token, stderr }
     }
 
     /// Stops it as an operator does; its exit code.
@@ -486,7 +489,11 @@ fn a_subscription_hears_of_changes_until_the_server_ends() {
 fn the_token_may_come_from_a_file_and_the_address_is_a_loopback_one() {
     let place = allowed(&[("t", "echo hi", "")]);
     place.write("token", "0123456789abcdef\n");
+    let token = place.path().join("token");
+    fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
     let mut server = Server::start(&place, &["--token-file", "token"]);
+    let told = server.stderr.next().unwrap().unwrap();
+    assert!(told.starts_with("warning: other users may read the token in token"), "{told}");
     server.token = "0123456789abcdef".to_owned();
     server.session(&json!({}));
     place.write("short", "0123456789\n");
