@@ -373,7 +373,7 @@ fn rules_name_the_tools_of_a_server() {
     "#]]);
 }
 
-/// A relative path of a call starts where the server does.
+/// A relative path of a call starts where the server does, or where it is called.
 #[test]
 fn rules_for_files_start_at_the_directory_of_a_server() {
     let place = place(&[]);
@@ -384,12 +384,12 @@ fn rules_for_files_start_at_the_directory_of_a_server() {
     let rules = json!({"allow": ["mcp__other__*"], "deny": [denied]});
     configure(&place, &json!({"other": declared}), &rules);
     let call = |path: &str| place.flyto(&["call", "other:p__echo", &format!("text={path}")]).run();
-    for path in ["secret/k", "./secret/k", "../sub/secret/k"] {
+    for path in ["secret/k", "./secret/k", "../sub/secret/k", "sub/secret/k"] {
         let ran = call(path);
         assert_eq!(ran.code, Some(5), "{path}: {}", ran.shown());
         assert!(ran.stderr().contains("the rules deny it: read"), "{path}: {}", ran.shown());
     }
-    for path in ["sub/secret/k", "k"] {
+    for path in ["other/secret/k", "k"] {
         assert_eq!(call(path).code, Some(0), "{path}");
     }
 }
