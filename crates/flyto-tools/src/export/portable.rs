@@ -50,6 +50,10 @@ pub enum UnportableKind {
     /// A reference to anything but a schema in the same document, by a pointer.
     #[error("the reference is no pointer to a schema in the same document")]
     Reference,
+    /// More parts than every validator can compile: more than 128 references in the document, which are compiled within each
+    /// other, or more than 512 schemas in one list.
+    #[error("not every validator can compile as many")]
+    Size,
     /// A `$schema` other than the drafts 6, 7, 2019-09 and 2020-12.
     #[error("clients know the drafts 6, 7, 2019-09 and 2020-12 only")]
     Dialect,
@@ -158,6 +162,11 @@ fn is_inverting(keyword: &str) -> bool {
     matches!(keyword, "if" | "not" | "oneOf")
 }
 
+/// The most references of a document. Ajv compiles each within the one that leads to it, and has no stack for 300.
+const MAX_REFERENCES: usize = 128;
+/// The most schemas of one `anyOf`, `oneOf`, `allOf` or `prefixItems`. Ajv nests the code of each, and has no stack for 2,000.
+const MAX_LISTED: usize = 512;
+
 /// Whether every client can compile an output schema, and takes results that fit it. A tool with another schema is offered
 /// without it.
 ///
@@ -165,7 +174,8 @@ fn is_inverting(keyword: &str) -> bool {
 ///
 /// The first part that is not portable.
 pub fn check_output(schema: &Value) -> Result<(), Unportable> {
-    let mut document = Document { root: schema, schemas: HashSet::new(), is_inverted: false };
+    let mut document =
+        Document { root: schema, schemas: HashSet::new(), is_inverted: false, n_references: 0 };
     document.find(schema);
     document.check(schema)
 }
@@ -177,6 +187,8 @@ struct Document<'s> {
     schemas: HashSet<*const Value>,
     /// Whether there is a keyword that [inverts](is_inverting). References may lead from it to any part.
     is_inverted: bool,
+    /// How many references there are.
+    n_references: usize,
 }
 
 impl<'s> Document<'s> {
@@ -184,6 +196,7 @@ impl<'s> Document<'s> {
         self.schemas.insert(schema);
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             self.is_inverted |= is_inverting(keyword);
+            self.n_references += usize::from(keyword == "$ref");
             let parts = takes(keyword).map(|it| parts(it, value)).unwrap_or_default();
             parts.into_iter().for_each(|(_, part)| self.find(part));
         }
@@ -212,6 +225,12 @@ impl<'s> Document<'s> {
         let takes = takes(keyword).filter(|_| !is_other);
         let takes = takes.filter(|_| !(self.is_inverted && is_loose(keyword)));
         let takes = takes.ok_or_else(|| Unportable::here(UnportableKind::Keyword))?;
+        let is_long = value.as_array().is_some_and(|it| it.len() > MAX_LISTED);
+        if takes == Takes::SchemaList && is_long
+            || takes == Takes::Reference && self.n_references > MAX_REFERENCES
+        {
+            return Err(Unportable::here(UnportableKind::Size));
+        }
         if let Some(why) = self.fault(takes, value, beside) {
             return Err(Unportable::here(why));
         }

@@ -177,3 +177,23 @@ fn patterns_of_both_languages_are_portable() {
     assert!(pattern::is_portable(&nested(64)));
     assert!(!pattern::is_portable(&nested(65)));
 }
+
+/// More of either ends the list of the TypeScript SDK 1.x with "Maximum call stack size exceeded".
+#[test]
+fn what_a_validator_has_no_stack_for_is_not_portable() {
+    let chain = |n: usize| {
+        let next =
+            |at: usize| json!({"properties": {"n": {"$ref": format!("#/$defs/d{}", at + 1)}}});
+        let defs: Map<String, Value> = (0..n).map(|at| (format!("d{at}"), next(at))).collect();
+        let mut schema = json!({"properties": {}, "$defs": defs});
+        schema["$defs"][format!("d{n}")] = json!({});
+        schema
+    };
+    let list =
+        |n: usize| json!({"anyOf": (0..n).map(|it| json!({"const": it})).collect::<Vec<_>>()});
+    for (fits, is_too_much) in [(chain(128), chain(129)), (list(512), list(513))] {
+        assert_eq!(check_output(&fits), Ok(()));
+        let why = check_output(&is_too_much).unwrap_err().why;
+        assert_eq!(why, UnportableKind::Size);
+    }
+}
