@@ -462,7 +462,15 @@ fn a_variable_stands_for_one_secret_in_all_servers() {
     assert_eq!(token("c", "API_TOKEN"), "${API_TOKEN}");
     assert_eq!(token("d", "OTHER_TOKEN"), "${OTHER_TOKEN_2}");
     assert!(ran.shown().contains("b: a secret is not copied; set the variable API_TOKEN_2"));
+    // One of another file stands for another secret as well.
+    let other = json!({"mcpServers": {"z": server("tok-zzzzzzzzzzzzzzzz")}});
+    place.write("z.json", &other.to_string());
+    let ran = place.flyto(&["import", "z.json"]).run();
+    assert!(ran.shown().contains("set the variable API_TOKEN_3"), "{}", ran.shown());
+    let config: Value = serde_json::from_str(&self::config(&place)).unwrap();
     // Again, nothing is another one.
+    let again = place.flyto(&["import", "z.json"]).run();
+    assert_eq!(again.code, Some(0), "{}", again.shown());
     let again = place.flyto(&["import", "other.json"]).run();
     assert_eq!(again.code, Some(0), "{}", again.shown());
     assert_eq!(serde_json::from_str::<Value>(&self::config(&place)).unwrap(), config);

@@ -104,6 +104,13 @@ impl ImportedVariables {
         let names = servers.iter().flat_map(|it| referred(&it.declared));
         Self(names.map(|it| (it.to_owned(), None)).collect())
     }
+
+    /// Keeps the variables of a server that the configuration has already from standing for a secret of the file. Not for
+    /// one that the file has as well: what was imported before stays as it is.
+    pub fn keep_those_of(&mut self, declaration: &Value) {
+        let names = references(declaration).take(MAX_SERVER_BYTES);
+        self.0.extend(names.map(|it| (it.to_owned(), None)));
+    }
 }
 
 struct Maker<'a> {

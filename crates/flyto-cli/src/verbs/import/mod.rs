@@ -3,13 +3,16 @@
 mod insert; // a text with more servers
 mod own; //    this program among the servers
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
 use flyto_diagnostics::files::{self, ReadError};
-use flyto_mcp::import::{ClientFile, ClientFileContext, ImportedVariables, MAX_FILE_BYTES};
+use flyto_mcp::import::{
+    ClientFile, ClientFileContext, ClientServer, ImportedVariables, MAX_FILE_BYTES,
+};
 use flyto_security::{DefaultGuard, SecretGuard as _, redact};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -78,6 +81,9 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let own = Own::new(surroundings.env.get("PATH").unwrap_or_default());
     let mut document = Document { file: target.display().to_string(), ..Document::default() };
     let mut variables = ImportedVariables::of(&found.servers);
+    let in_file: HashSet<String> = found.servers.iter().map(ClientServer::name).collect();
+    let others = there.iter().filter(|(name, _)| !in_file.contains(*name));
+    others.for_each(|(_, it)| variables.keep_those_of(it));
     for it in &found.servers {
         let name = it.name();
         let added = match it.convert_beside(&mut variables) {
