@@ -100,8 +100,9 @@ impl ToolCall {
                     let call = |Start { tool, arguments }| (tool, arguments, Background::AtOnce);
                     inner.map(call).map_err(bad)
                 }
+                // A job that was started can be asked also once the host has a tool of another one of these names.
                 Err(err) => match JobCall::read(&name, arguments) {
-                    Some(read) if has_job_tools() => {
+                    Some(read) if server.jobs.is_some() => {
                         return read.map(Read::Job).or_else(|why| refuse(&why));
                     }
                     _ => return Ok(Read::Missing(Missing::new(&name, arguments, err))),
