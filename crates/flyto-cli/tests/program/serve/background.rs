@@ -1,5 +1,6 @@
 //! Calls that go on after their requests: as tasks where the client knows them, else as jobs that tools follow.
 
+use std::fs;
 use std::io::Write as _;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -320,4 +321,24 @@ fn a_tool_with_the_name_of_one_for_jobs_keeps_it() {
     let ran = place.flyto(&["--plugins", "plugins", "list"]).run();
     let told = "jobs:status has the name of a tool of `serve` for jobs, which then offers none";
     assert!(ran.stderr().contains(told), "{}", ran.stderr());
+}
+
+#[test]
+fn a_job_is_followed_to_its_end_once_another_tool_has_such_a_name() {
+    let place = allowed(&[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let mut client = Client::legacy(&place, &["--task-after", "60"], &json!({}));
+    let started = job(&mut client, "start", json!({"tool": "p:tree"}));
+    let id = started["structuredContent"]["job"].clone();
+    let tree = watched(&lines(&ids, 3));
+    // As an editor does it: a directory that is there as a whole.
+    let tool = r#"{"name": "status", "description": "d", "command": "echo", "args": ["mine"]}"#;
+    place.write("new/plugin.json", &format!(r#"{{"name": "jobs", "tools": [{tool}]}}"#));
+    fs::rename(place.path().join("new"), place.path().join("plugins/jobs")).unwrap();
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    let start = json!({"name": "jobs__start", "arguments": {"tool": "p:tree"}});
+    assert_eq!(client.error("tools/call", start).0, -32602);
+    let cancelled = job(&mut client, "cancel", json!({"job": id}));
+    assert_eq!(cancelled["structuredContent"]["was_running"], true);
+    assert_eq!(survivors(&tree), 0);
 }
