@@ -166,11 +166,13 @@ impl Loaded {
         let numbers: BTreeMap<&str, u64> = numbers.collect();
         let of = |(it, composite): &(&Version, Arc<Composite>)| {
             let names = tools_below(composite, |it| composites.get(it).map(|it| Arc::clone(&it.1)));
-            let now = names.into_iter().filter_map(|it| hashes.get(&it).map(|hash| (it, *hash)));
+            let now = names.iter().filter_map(|it| Some((it.clone(), *hashes.get(it)?)));
             let now: ToolHashes = now.collect();
             let mut tools = changed(&it.approval.as_ref()?.tools, &now);
-            // A text that is back is a version of its own, and not the one that a step asks for.
-            let pins = composite.steps.iter().filter_map(|it| Some((&it.tool, it.version?)));
+            // A text that is back is a version of its own, and not the one that a step asks for, be it a step below.
+            let below = names.iter().filter_map(|it| Some(&composites.get(it.as_str())?.1));
+            let steps = below.chain([composite]).flat_map(|it| &it.steps);
+            let pins = steps.filter_map(|it| Some((&it.tool, it.version?)));
             let others = pins.filter(|(tool, version)| {
                 numbers.get(tool.as_str()).is_some_and(|it| it != version)
             });

@@ -152,6 +152,8 @@ async fn a_step_whose_version_is_gone_by_needs_review() {
     life.apply(&script, None).await.unwrap();
     let steps = json!({"steps": [{"id": "a", "tool": "part", "version": 1}]});
     life.apply(&ToolDefinition::composite("whole", "Is a whole.", steps), None).await.unwrap();
+    let steps = json!({"steps": [{"id": "a", "tool": "whole"}]});
+    life.apply(&ToolDefinition::composite("above", "Is above it.", steps), None).await.unwrap();
     let needs_review = || {
         let found = life.builder.store().load().unwrap().needs_review();
         found.into_iter().map(|it| (it.name, it.tools)).collect::<Vec<_>>()
@@ -160,7 +162,8 @@ async fn a_step_whose_version_is_gone_by_needs_review() {
     // The very text is back, as another version.
     life.builder.archive("part", "ada").await.unwrap();
     life.builder.restore("part", "ada").await.unwrap();
-    assert_eq!(needs_review(), [("whole".to_owned(), vec!["part".to_owned()])]);
+    let of_part = |name: &str| (name.to_owned(), vec!["part".to_owned()]);
+    assert_eq!(needs_review(), [of_part("above"), of_part("whole")]);
     let err = life.call("whole", json!({})).await.unwrap_err();
     assert!(err.chain().contains("the version of the tool \"part\" is 3, and version 1"), "{err}");
 }
