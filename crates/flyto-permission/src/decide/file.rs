@@ -136,19 +136,20 @@ impl<'a> Judge<'a> {
                 self.narrow_reading(path, access);
             }
         }
-        self.narrow_further_readings(text);
+        self.narrow_further_readings(text, access);
         self.only_reads = before;
     }
 
-    /// The same for [`further_readings`] of a text.
-    fn narrow_further_readings(&mut self, text: &str) {
+    /// The same for [`further_readings`] of a text. What is known of the whole is known of it without the blanks at its
+    /// ends, and of no part.
+    fn narrow_further_readings(&mut self, text: &str, access: Access) {
         let only = text.split('\0').next().unwrap_or(text).trim();
         let begins = only.chars().filter(|it| !matches!(it, '\t' | '\n' | '\r')).take(SCHEME.len());
         let is_address = begins.collect::<String>().eq_ignore_ascii_case(SCHEME);
         // A text that is nothing but a path is one with blanks at its ends, and as an address.
         if !only.contains(char::is_whitespace) {
             if only.len() < text.len() && only.starts_with(['/', '~']) {
-                self.narrow_reading(only, Access::Unknown);
+                self.narrow_reading(only, access);
             }
             if is_address && only.len() <= MAX_PATH_BYTES {
                 for path in paths_of_addresses(only) {
@@ -170,6 +171,7 @@ impl<'a> Judge<'a> {
             if !self.steps().take_path(&path, 1) {
                 break;
             }
+            self.only_reads = access == Access::Read && path == only;
             if path.len() > MAX_PATH_BYTES && !path.contains(char::is_whitespace) {
                 self.judge_long_path(&path, Access::Unknown);
             } else {

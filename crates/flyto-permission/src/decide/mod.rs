@@ -66,6 +66,8 @@ const TOO_MUCH: &str = "there is too much in it to decide";
 /// and one for each pattern without a directory that it is compared with. With
 /// 1,000 such patterns these are 300 paths, without any 8,192.
 const MAX_WORK: usize = 2 * 1024 * 1024;
+/// How many reasons are compared with one in a step.
+const COMPARED: usize = 8;
 /// What following the links of a path costs, in comparisons of patterns.
 const LOOK_UP: usize = 256;
 
@@ -222,10 +224,20 @@ impl<'a> Judge<'a> {
         let other = Request { preview: None, ..*request };
         let mut judge = Judge::new(self.index, &other, self.of_tool);
         judge.narrow();
-        self.firm.extend(judge.reasons);
+        // Most of it was found before, and is told once.
+        for it in judge.reasons {
+            let is_told =
+                self.steps().take(1 + self.firm.len() / COMPARED) && self.firm.contains(&it);
+            if !is_told {
+                self.firm.push(it);
+            }
+        }
         self.unread.extend(judge.unread);
-        self.dangers.extend(judge.dangers);
-        self.firm.dedup();
+        for it in judge.dangers {
+            if !self.dangers.contains(&it) {
+                self.dangers.push(it);
+            }
+        }
     }
 
     /// The subject of reasons about the call as a whole.
