@@ -9,7 +9,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{SchemaError, SchemaErrorKind, pattern, show};
+use super::{
+    error::{SchemaError, SchemaErrorKind},
+    pattern, show,
+    survey::{MAX_VALUES, REFERENCES, Survey, sum, too_large},
+};
 
 /// How much work a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +33,8 @@ pub(super) struct Cost {
     pub(super) steps: u64,
 }
 
-/// Levels of JSON in a schema. serde_json reads 128; deeper ones are built by hand.
-const MAX_DEPTH: usize = 128;
-/// JSON values in a schema. The largest published ones (FHIR, OpenAPI of large services) have
-/// some tens of thousands.
-const MAX_VALUES: usize = 100_000;
-/// References: compiling takes time in the square of their number, 0.1 s for a thousand in a row.
-const MAX_REFERENCES: usize = 2_000;
-/// Regular expressions. Compiling a large one takes some milliseconds.
-const MAX_PATTERNS: usize = 500;
-/// States of all regular expressions of a schema together: what takes 0.1 s to compile, and 100 MB to
-/// match in the worst of cases.
-const MAX_STATES: u64 = 50_000;
+/// Edges between the parts of a schema, and places that are looked at for where its references lead.
+const MAX_EDGES: usize = MAX_VALUES * 4;
 /// Values of a schema that is small.
 const MAX_SMALL_VALUES: usize = 2_000;
 /// References of a schema that is small.
@@ -67,8 +61,6 @@ const SAME: &[&str] = &["not", "if", "then", "else"];
 const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 /// Keywords with subschemas for the same value by name.
 const SAME_MAP: &[&str] = &["dependentSchemas", "dependencies"];
-/// Keywords that lead to a schema elsewhere, for the same value.
-const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 /// Keywords with one or several subschemas for each part of the value that others leave over.
 const REST: &[&str] = &["additionalProperties", "items", "prefixItems", "additionalItems"];
 /// Keywords with a subschema for parts of the value that others look at as well.
@@ -131,147 +123,6 @@ pub(super) fn is_small(schema: &Value) -> bool {
     true
 }
 
-/// What stands where in a schema.
-///
-/// Made once for a schema; [`explain`](super::explain) uses it for references.
-#[derive(Debug)]
-pub(super) struct Survey<'a> {
-    root: &'a Value,
-    /// Subtrees with an id, by that id.
-    resources: Vec<(&'a str, &'a Value)>,
-    /// Subtrees by `$anchor` and `$dynamicAnchor`; a name may stand at several.
-    anchors: HashMap<&'a str, Vec<&'a Value>>,
-    has_unevaluated: bool,
-    n_values: u64,
-    n_references: u64,
-    n_patterns: usize,
-    states: u64,
-    name_states: u64,
-}
-
-impl<'a> Survey<'a> {
-    /// # Errors
-    ///
-    /// [`SchemaErrorKind::TooLarge`]: levels, values, references, patterns or states.
-    fn of(root: &'a Value) -> Result<Self, SchemaError> {
-        let mut res = Self::new(root);
-        let (mut n_values, mut n_references) = (0, 0);
-        let mut todo = vec![(root, 0)];
-        while let Some((value, depth)) = todo.pop() {
-            n_values += 1;
-            if depth > MAX_DEPTH {
-                return Err(too_large(format!("it has more than {MAX_DEPTH} levels")));
-            }
-            match value {
-                Value::Array(items) => todo.extend(items.iter().map(|it| (it, depth + 1))),
-                Value::Object(map) => {
-                    res.note(map, value);
-                    let has = |key: &&str| map.get(*key).is_some_and(Value::is_string);
-                    n_references += REFERENCES.iter().filter(|key| has(key)).count();
-                    if let Some(text) = map.get("pattern").and_then(Value::as_str) {
-                        res.n_patterns += 1;
-                        res.states = res.states.saturating_add(pattern::weight(text));
-                    }
-                    if let Some(named) = map.get("patternProperties").and_then(Value::as_object) {
-                        res.n_patterns += named.len();
-                        let weight = sum(named.keys().map(|it| pattern::weight(it)));
-                        res.name_states = res.name_states.saturating_add(weight);
-                        res.states = res.states.saturating_add(weight);
-                    }
-                    if res.states > MAX_STATES {
-                        let why = format!(
-                            "its patterns up to here have more than {MAX_STATES} states together: \
-                             repeat less often in them, or leave some out"
-                        );
-                        let pointer = show::pointer_to(root, value).unwrap_or_default();
-                        return Err(SchemaError { pointer, ..too_large(why) });
-                    }
-                    todo.extend(map.values().map(|it| (it, depth + 1)));
-                }
-                _ => {}
-            }
-            for (count, max, what) in [
-                (n_values + todo.len(), MAX_VALUES, "values"),
-                (n_references, MAX_REFERENCES, "references"),
-                (res.n_patterns, MAX_PATTERNS, "patterns"),
-            ] {
-                if count > max {
-                    return Err(too_large(format!("it has more than {max} {what}")));
-                }
-            }
-        }
-        (res.n_values, res.n_references) = (n_values as u64, n_references as u64);
-        Ok(res)
-    }
-
-    /// Surveys a schema that was found to be within bounds before.
-    ///
-    /// Where it is not, the survey is empty.
-    pub(super) fn unbounded(root: &'a Value) -> Self {
-        Self::of(root).unwrap_or_else(|_| Self::new(root))
-    }
-
-    fn new(root: &'a Value) -> Self {
-        Self {
-            root,
-            resources: Vec::new(),
-            anchors: HashMap::new(),
-            has_unevaluated: false,
-            n_values: 0,
-            n_references: 0,
-            n_patterns: 0,
-            states: 0,
-            name_states: 0,
-        }
-    }
-
-    /// Takes note of an object's id, anchors and `unevaluated…`.
-    fn note(&mut self, map: &'a Map<String, Value>, value: &'a Value) {
-        // The second is how draft 4 writes it.
-        if let Some(Value::String(id)) = map.get("$id").or_else(|| map.get("id")) {
-            self.resources.push((id.trim_end_matches('#'), value));
-        }
-        for key in ["$anchor", "$dynamicAnchor"] {
-            if let Some(Value::String(name)) = map.get(key) {
-                self.anchors.entry(name).or_default().push(value);
-            }
-        }
-        self.has_unevaluated |=
-            map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
-    }
-
-    /// Every place that a reference can mean. Where that is not certain, there are several; a
-    /// reference to one of the known dialects has none. What does not exist is for the compiler to
-    /// say.
-    pub(super) fn targets(&self, reference: &str) -> Vec<&'a Value> {
-        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let is_named = |id: &str| id == uri || id.ends_with(&format!("/{uri}"));
-        let mut roots: Vec<&Value> = Vec::new();
-        let mut add = |root: &'a Value| {
-            if !roots.iter().any(|it| std::ptr::eq(*it, root)) {
-                roots.push(root);
-            }
-        };
-        if uri.is_empty() {
-            // A pointer counts from the innermost subtree with an id, whichever that is.
-            add(self.root);
-            self.resources.iter().for_each(|(_, root)| add(root));
-        } else if self.resources.iter().any(|(id, _)| is_named(id)) {
-            self.resources.iter().filter(|(id, _)| is_named(id)).for_each(|(_, root)| add(root));
-        } else {
-            // Perhaps a relative form of an id.
-            let inner = self.resources.iter().filter(|(_, root)| !std::ptr::eq(*root, self.root));
-            inner.for_each(|(_, root)| add(root));
-        }
-        let pointer = percent_decoded(fragment);
-        if pointer.is_empty() || pointer.starts_with('/') {
-            roots.iter().filter_map(|root| root.pointer(&pointer)).collect()
-        } else {
-            self.anchors.get(pointer.as_str()).cloned().unwrap_or_default()
-        }
-    }
-}
-
 /// One subschema: where its work goes. The numbers are places in [`Graph::nodes`].
 ///
 /// The same subschema is in a list as often as it is used.
@@ -313,8 +164,7 @@ struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// # Errors
     ///
-    /// [`SchemaErrorKind::TooLarge`] for more than four edges for each value that a schema may
-    /// have.
+    /// [`SchemaErrorKind::TooLarge`] for more than [`MAX_EDGES`].
     fn of(root: &'a Value, survey: &Survey<'a>) -> Result<Self, SchemaError> {
         let mut builder = Builder { places: HashMap::new(), found: Vec::new() };
         builder.place(root);
@@ -326,8 +176,13 @@ impl<'a> Graph<'a> {
                 _ => Node::default(),
             };
             n_edges += node.all().count();
-            if n_edges > MAX_VALUES * 4 {
-                return Err(too_large("its references are ambiguous in too many ways".into()));
+            if n_edges + survey.n_looked_at.get() > MAX_EDGES {
+                let n_ids = survey.resources.len();
+                return Err(too_large(format!(
+                    "{} references may lead to any of the {n_ids} parts with an `$id` or `id`: \
+                     leave some of either out",
+                    survey.n_references
+                )));
             }
             nodes.push(node);
         }
@@ -515,7 +370,7 @@ impl<'a> Builder<'a> {
             } else {
                 if let (true, Value::String(reference)) = (REFERENCES.contains(&key), value) {
                     let targets = survey.targets(reference);
-                    res.same.extend(targets.into_iter().map(|it| self.place(it)));
+                    res.same.extend(targets.iter().map(|it| self.place(it)));
                 }
                 continue;
             };
@@ -531,54 +386,4 @@ impl<'a> Builder<'a> {
         }
         res
     }
-}
-
-fn too_large(why: String) -> SchemaError {
-    SchemaError { pointer: String::new(), kind: SchemaErrorKind::TooLarge, why }
-}
-
-/// Sums that pass the range stay at its end, which is above every bound.
-fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    numbers.into_iter().fold(0, u64::saturating_add)
-}
-
-/// As in the fragment of a URI (RFC 3986, 2.1). A `%` without two hexadecimal digits stays.
-fn percent_decoded(text: &str) -> String {
-    let mut res = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let digits = tail.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
-            Some(decoded) if byte == b'%' => {
-                res.push(decoded);
-                rest = &tail[2..];
-            }
-            _ => {
-                res.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&res).into_owned()
-}
-
-/// The first reference in a schema of which `is_meant` is true: the pointer to its keyword.
-pub(super) fn find_reference(schema: &Value, is_meant: impl Fn(&str) -> bool) -> Option<String> {
-    let mut todo = vec![schema];
-    while let Some(value) = todo.pop() {
-        match value {
-            Value::Array(items) => todo.extend(items.iter().rev()),
-            Value::Object(map) => {
-                for key in REFERENCES {
-                    let reference = map.get(*key).filter(|it| it.as_str().is_some_and(&is_meant));
-                    if let Some(reference) = reference {
-                        return show::pointer_to(schema, reference);
-                    }
-                }
-                todo.extend(map.values().rev());
-            }
-            _ => {}
-        }
-    }
-    None
 }

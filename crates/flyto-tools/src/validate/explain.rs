@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::bounds::Survey;
 use super::keywords::{self, is_equal, options, size};
 use super::pattern::Patterns;
+use super::survey::Survey;
 use super::words::{UNSURE, can_fail, expectation, measured, types, words};
 use super::{Validator, Violation, Violations, budget, show};
 
@@ -298,7 +298,8 @@ impl<'a> Walk<'a> {
     }
 
     fn reference(&mut self, place: &Place<'a>, rule: &Value, value: &Value, at: &str) {
-        for schema in rule.as_str().map(|it| self.survey.targets(it)).unwrap_or_default() {
+        let targets = rule.as_str().map(|it| self.survey.targets(it));
+        for &schema in targets.iter().flat_map(|it| it.iter()) {
             if let Some(pointer) = show::pointer_to(self.root, schema) {
                 self.go(Place { schema, pointer, level: place.level + 1 }, value, at);
             }

@@ -69,6 +69,40 @@ fn the_place_where_patterns_become_too_many_is_named() {
     assert!(err.pointer.starts_with("/anyOf/"), "{err}");
 }
 
+/// `n_references` to one definition, beside `n_ids` objects with an `id`.
+fn with_ids(n_references: usize, n_ids: usize, key: &str) -> Value {
+    let properties = (0..n_references).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/x"})));
+    let ids: Vec<_> = (0..n_ids).map(|n| json!({"id": format!("a{n}")})).collect();
+    json!({"type": "object", "properties": Map::from_iter(properties),
+        "$defs": {"x": {"type": "string"}, "y": {key: ids}}})
+}
+
+#[test]
+fn where_references_lead_is_looked_up_once_for_each_text() {
+    // Members of values have names of their own, and make no reference ambiguous.
+    for key in ["enum", "examples"] {
+        compile(&with_ids(1_000, 40_000, key)).unwrap();
+    }
+    // Elsewhere one may be the start of a pointer: each is looked at once, and not for each reference.
+    let schema = with_ids(1_000, 2_000, "anyOf");
+    let validator = compile(&schema).unwrap();
+    let input = json!({"p7": 7});
+    let violations = validator.check(&input).unwrap_err();
+    assert_eq!(violations.to_string().lines().count(), 1, "{violations}");
+}
+
+#[test]
+fn references_that_may_lead_to_very_many_parts_are_refused() {
+    let mut schema = with_ids(20, 25_000, "anyOf");
+    for (n, property) in schema["properties"].as_object_mut().unwrap().values_mut().enumerate() {
+        // As many texts as references.
+        *property = json!({"$ref": format!("#/$defs/{n}")});
+    }
+    let err = compile(&schema).unwrap_err();
+    assert_eq!(err.kind, SchemaErrorKind::TooLarge);
+    assert!(err.why.starts_with("20 references may lead to any of the 25000 parts"), "{err}");
+}
+
 /// Runs on a thread with half the stack that Rust gives a thread.
 fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(test).unwrap();
