@@ -170,7 +170,6 @@ impl Glob {
 
     /// Whether it starts at a known directory and its literal parts end with this
     /// name, as those of `a/secrets/**` do with `secrets`.
-    #[cfg(feature = "bash")]
     pub(crate) fn names_place(&self, name: &str) -> bool {
         let literal = self.parts.iter().map_while(|it| match it {
             Part::Literal(it) => Some(&**it),

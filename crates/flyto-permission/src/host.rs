@@ -50,10 +50,48 @@ pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
         Some("the address holds characters that programs read differently")
     } else if !url.username().is_empty() || url.password().is_some() {
         Some("the address holds a user name, which can pass for a host")
+    } else if is_list(text) {
+        Some("the address holds characters of no host, and may be a list of several")
     } else {
         None
     };
     Ok(res)
+}
+
+/// Whether a program may take a text for several addresses: its host holds characters
+/// that are of no name, or another address stands behind a comma or the like.
+///
+/// The URL standard takes `good.org,evil.org` for one host, which is no name of the DNS
+/// (RFC 1123, section 2.1); clients of databases take it for two. An address in the path
+/// or the query of another, as archives and redirections have it, is a part of that.
+fn is_list(text: &str) -> bool {
+    let behind = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let host = behind.split(['/', '?', '#']).next().unwrap_or(behind);
+    let is_odd = |it: char| {
+        it.is_ascii_punctuation() && !matches!(it, '-' | '_' | '.' | ':' | '[' | ']' | '%')
+    };
+    let scheme = |it: &str| {
+        let start =
+            it.trim_end_matches(|it: char| it.is_ascii_alphanumeric() || "+-.".contains(it));
+        start.ends_with([',', ';', '|', '(', '['])
+    };
+    host.contains(is_odd) || behind.match_indices("://").any(|(at, _)| scheme(&behind[..at]))
+}
+
+/// Whether a text begins with a scheme and two slashes, or with the slashes, as some
+/// programs read it: without tabs and line breaks, and with `\` for `/`.
+pub(crate) fn begins_as_address(text: &str) -> bool {
+    const MAX_SCHEME: usize = 16;
+    let letters = text.trim_start().chars().filter(|it| !matches!(it, '\t' | '\n' | '\r'));
+    let letters = letters.map(|it| if it == '\\' { '/' } else { it });
+    let start: String = letters.take(MAX_SCHEME + "://".len()).collect();
+    let (scheme, _) = start.split_once("//").unwrap_or(("-", ""));
+    scheme.is_empty()
+        || has_web_scheme(&start)
+        || scheme.strip_suffix(':').is_some_and(|it| {
+            it.starts_with(|it: char| it.is_ascii_alphabetic())
+                && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it))
+        })
 }
 
 /// Reads the host that stands behind the scheme of an address, whatever the scheme;

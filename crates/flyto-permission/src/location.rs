@@ -5,7 +5,12 @@
 //! of a path may not exist yet: a file that is to be written. Nothing is read but
 //! links.
 
-use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
+use std::{
+    cell::OnceCell,
+    collections::VecDeque,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use crate::Request;
 
@@ -212,6 +217,22 @@ pub(crate) fn normalise(path: &str) -> String {
         res.push('/');
     }
     res
+}
+
+/// A directory with its path in one form, where it is not: without `.` and empty
+/// parts, which patterns that start there are compared without. `..` stays, since a
+/// link may stand before it.
+pub(crate) fn tidied(dir: &Path) -> Option<PathBuf> {
+    let text = dir.to_str().filter(|it| it.starts_with('/'))?;
+    let is_odd = text.contains("//") || text.contains("/./") || text.ends_with("/.");
+    let parts = || split(text).flat_map(|it| ["/", it]);
+    is_odd.then(|| {
+        PathBuf::from(
+            parts()
+                .chain(["/"].into_iter().filter(|_| split(text).next().is_none()))
+                .collect::<String>(),
+        )
+    })
 }
 
 /// The path behind a directory that is already resolved, where it is there and leads

@@ -130,6 +130,12 @@ impl Command {
         Habits { opens_nothing: is_in(OPEN_NOTHING), runs_nothing: is_in(RUN_NOTHING) }
     }
 
+    /// Whether a program named `sed` runs in the end.
+    pub(crate) fn runs_sed(&self) -> bool {
+        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
+        matches!(base_name(program), "sed" | "gsed")
+    }
+
     /// Texts of here-strings and here-documents that the program may run.
     pub(crate) fn inputs_that_may_run(&self) -> &[Input] {
         if self.habits.runs_nothing { &[] } else { &self.inputs }

@@ -3,8 +3,18 @@
 //! Each address is judged by its host alone: scheme, port and path make no
 //! difference to a rule. This machine and its network are asked unless a rule
 //! spells the host.
+//!
+//! In texts, hosts are looked for by rules that ask or deny:
+//!
+//! | of a text | verdict where a rule names the host |
+//! | --- | --- |
+//! | what stands behind `://`, and each host of a list there | that of the rule |
+//! | without blanks: each part between characters of no name | that of the rule |
+//! | with blanks: the same | ask |
+//! | the path and the query of an address | none |
+//! | a host with braces or brackets, which curl expands | ask |
 
-use super::{Judge, Source, cut};
+use super::{Judge, Source, cut, input::texts_of};
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     host::{self, Address, Pattern},
@@ -14,6 +24,10 @@ use crate::{
 
 /// Most addresses of one text that are read.
 const MAX_ADDRESSES: usize = 64;
+/// Longest text of which the host is looked for behind tabs and line breaks, and longest list of hosts.
+const MAX_TIDIED_BYTES: usize = 8 * 1024;
+/// Steps for a host that takes a reader of addresses to tell.
+const READ: usize = 8;
 /// How far behind the dash of `-sxHOST` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
@@ -27,6 +41,19 @@ impl Judge<'_> {
         for url in urls {
             self.judge_url(url);
         }
+        // A text that begins as an address of another form is one that no rule was compared with.
+        let Some(texts) = self.request.input.map(texts_of) else { return };
+        let Some(texts) = texts else {
+            let part = (self.tool(), "its input holds more values than are looked at", "");
+            return self.unclear(part, Narrows::HOSTS, Source::Class);
+        };
+        for text in texts.into_iter().filter(|it| host::begins_as_address(it)) {
+            if !urls.iter().any(|it| it == text) {
+                let subject = Subject::Url { url: cut(text), host: None };
+                let why = "it may be an address, and is none that begins with http: or https:";
+                self.unclear((subject, why, ""), Narrows::HOSTS, Source::Class);
+            }
+        }
     }
 
     /// Only rules that ask or deny: at each address in a text, with any scheme or
@@ -39,6 +66,18 @@ impl Judge<'_> {
         if !self.index.narrows().hosts {
             return;
         }
+        let text = text.trim();
+        // Readers of addresses leave tabs and line breaks out (URL Standard, section 4.4).
+        if text.len() <= MAX_TIDIED_BYTES && text.contains(['\t', '\n', '\r']) {
+            let tidied = text.replace(['\t', '\n', '\r'], "");
+            if !tidied.contains(char::is_whitespace) {
+                self.narrow_tidied_url(&tidied, is_address);
+            }
+        }
+        self.narrow_tidied_url(text, is_address);
+    }
+
+    fn narrow_tidied_url(&mut self, text: &str, is_address: bool) {
         // Most words have no colon, and need no search for a scheme.
         let addressed = if text.bytes().any(|it| it == b':') { text } else { "" };
         let starts = addressed.match_indices("://").map(|(at, sign)| at + sign.len());
@@ -62,6 +101,14 @@ impl Judge<'_> {
                 Ok(address) => self.narrow_host(text, &address, true),
                 Err(_) if rest.is_empty() || text[..start].ends_with("file://") => {}
                 Err(why) => self.unread_url(text, why, rest),
+            }
+            // A list of hosts, or what stands around an address in a text.
+            let hosts = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+            let hosts = &hosts[..hosts.floor_char_boundary(MAX_TIDIED_BYTES)];
+            if hosts.contains(is_beside_host) {
+                for host in hosts.split(is_beside_host).filter(|it| !it.is_empty()) {
+                    self.narrow_plain_url(host, false);
+                }
             }
         }
     }
@@ -100,20 +147,49 @@ impl Judge<'_> {
 
     /// A text with blanks, such as a script of another language: a host that it
     /// mentions is asked.
-    #[cfg(feature = "bash")]
+    ///
+    /// The text is parted at each character that no name of a host has. Each rule is
+    /// told once, however often its host is mentioned.
     pub(super) fn narrow_hosts_in_text(&mut self, text: &str) {
-        if !text.contains(char::is_whitespace) {
+        if !self.index.narrows().hosts || !text.trim().contains(char::is_whitespace) {
             return;
         }
         let index = self.index;
         let mut rules: Vec<&crate::Rule> = Vec::new();
         for part in text.split(|it: char| it.is_whitespace() || is_beside_host(it)) {
-            let name = host::plain_name(part).filter(|it| it.contains('.'));
-            let rule = name.and_then(|it| index.narrowing_host(it.as_ref()));
+            if part.is_empty() || part.starts_with(['/', '.', '~', '-']) {
+                continue;
+            }
+            if !self.steps().take(1) {
+                return;
+            }
+            let rule = match host::plain_name(part) {
+                Some(name) => index.narrowing_host(name.as_ref()),
+                // Numbers and other letters take more to read.
+                None if !self.steps().take(READ) => return,
+                None => host::read_behind_scheme(part)
+                    .ok()
+                    .and_then(|it| index.narrowing_host(&it.host)),
+            };
             rules.extend(rule.filter(|it| !rules.contains(it)));
         }
         for rule in rules {
             let subject = Subject::Url { url: cut(text), host: None };
+            let cause = Cause::Possible { rule: rule.clone() };
+            self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
+        }
+    }
+
+    /// A word that may be a host, and most likely is none: what a rule names is asked.
+    ///
+    /// For names of members of an input, as in `{"localhost": 1}`.
+    pub(super) fn narrow_bare_host(&mut self, word: &str) {
+        if !self.index.narrows().hosts {
+            return;
+        }
+        let name = host::plain_name(word);
+        if let Some(rule) = name.and_then(|it| self.index.narrowing_host(it.as_ref())) {
+            let subject = Subject::Url { url: cut(word), host: None };
             let cause = Cause::Possible { rule: rule.clone() };
             self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
         }
@@ -133,6 +209,7 @@ impl Judge<'_> {
         if !self.index.narrows().hosts {
             return;
         }
+        let text = text.trim();
         let is_short_option = text.starts_with('-') && !text.starts_with("--");
         let has_parts = is_short_option || text.contains(is_beside_host);
         if !has_parts || text.contains(char::is_whitespace) {
@@ -218,9 +295,14 @@ impl Judge<'_> {
     }
 }
 
-/// Characters between which a program may look for a host in a word.
+/// Characters between which a program may look for a host in a text: those of no
+/// name. Three more dots part the labels of a name ([UTS 46]).
+///
+/// [UTS 46]: https://www.unicode.org/reports/tr46/#Notation
 fn is_beside_host(it: char) -> bool {
-    it.is_ascii_punctuation() && !matches!(it, '-' | '_' | '.' | '/' | '%')
+    let is_of_name = it.is_alphanumeric()
+        || matches!(it, '-' | '_' | '.' | '/' | '%' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}');
+    !is_of_name
 }
 
 /// A rule that names this host. `None` where the host would be read as a pattern:

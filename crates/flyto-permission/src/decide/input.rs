@@ -3,6 +3,14 @@
 //! Each text of an input may be a path or an address, and one under a name such as
 //! `command` a command line. It is a guess, so nothing is allowed by it: only rules
 //! that ask or deny, and protected places, count.
+//!
+//! | in an input | is read as |
+//! | --- | --- |
+//! | a text | a path and an address, whole and in parts |
+//! | a text under `command` and its like | a command line as well |
+//! | a list under such a name | the words of one command, and each text with a blank a command line |
+//! | an object under such a name | parts of a command, each of which may be one |
+//! | the name of a member | a path and an address; one that looks like neither is asked |
 
 use std::{
     borrow::Cow,
@@ -12,7 +20,9 @@ use std::{
 use flyto_tools::{Access, PermissionClass};
 use serde_json::Value;
 
-use super::{Judge, Source, file};
+use super::{Judge, Source, text};
+#[cfg(feature = "bash")]
+use crate::{Cause, Reason, Verdict};
 use crate::{ClassTrust, index::Narrows};
 
 /// Most values of an input that are looked at, for paths and addresses among them.
@@ -67,32 +77,57 @@ impl<'a> Judge<'a> {
             }
             match value {
                 // The program of a command is read.
-                Value::String(text) => match is_program || is_command {
-                    true if begins_with_program(text) => {
-                        self.narrow_text_value(name, text, Access::Read);
+                Value::String(text) => {
+                    #[cfg(feature = "bash")]
+                    {
+                        // Its words were compared one by one.
+                        self.is_line = holds == Holds::Command;
                     }
-                    _ => self.narrow_text_value(name, text, Access::Unknown),
-                },
+                    match is_program || is_command {
+                        true if begins_with_program(text) => {
+                            self.narrow_text_value(name, text, Access::Read);
+                        }
+                        _ => self.narrow_text_value(name, text, Access::Unknown),
+                    }
+                    self.is_line = false;
+                }
                 // A list of words is one command, and its words are no commands by themselves; a list in it may be one.
                 Value::Array(values) => {
                     let values = values.iter().take(MAX_VALUES).enumerate();
-                    todo.extend(values.map(|(at, it)| match it.is_array() {
-                        true => (name, it, false),
-                        false => ("", it, is_command && at == 0),
+                    todo.extend(values.map(|(at, it)| match it {
+                        Value::Array(_) | Value::Object(_) => (name, it, false),
+                        _ => ("", it, is_command && at == 0),
                     }));
                 }
                 Value::Object(fields) => {
                     let values = fields.iter().take(MAX_VALUES);
-                    todo.extend(values.map(|(name, it)| (&**name, it, false)));
+                    let values = values.map(|(of, it)| (&**of, it));
+                    #[cfg(feature = "bash")]
+                    let values = values.map(|(of, it)| (within(holds, of), it));
+                    todo.extend(values.map(|(name, it)| (name, it, false)));
                     let names = fields.keys().take(MAX_VALUES - n_values.min(MAX_VALUES));
-                    for name in names.filter(|it| it.contains(['/', '.', ':'])) {
-                        n_values += 1;
-                        self.narrow_text_value("", name, Access::Unknown);
+                    for name in names {
+                        match name.contains(['/', '.', ':']) {
+                            true => {
+                                n_values += 1;
+                                self.narrow_text_value("", name, Access::Unknown);
+                            }
+                            false => self.narrow_bare_name(name),
+                        }
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    /// The name of a member that looks like no path and no address: most are words of a schema, so what a rule
+    /// names is asked.
+    fn narrow_bare_name(&mut self, name: &str) {
+        if self.index.narrows_paths() && !name.is_empty() {
+            self.narrow_guess(name);
+        }
+        self.narrow_bare_host(name);
     }
 
     /// A text under a name of an input.
@@ -108,6 +143,9 @@ impl<'a> Judge<'a> {
         let fetches = *self.request.class == PermissionClass::WEBFETCH;
         self.narrow_url(text, fetches || name.eq_ignore_ascii_case("url"));
         self.narrow_host_parts(text);
+        if !self.is_line {
+            self.narrow_hosts_in_text(text);
+        }
     }
 
     /// What a call does with the path that a text names, where the preview declares the path once and the input
@@ -152,12 +190,12 @@ impl<'a> Judge<'a> {
     /// A text that may be a path.
     pub(super) fn narrow_path_value(&mut self, text: &str, access: Access) {
         let n_parts = match self.index.narrows_paths() && !text.contains(char::is_whitespace) {
-            true => text.matches(file::is_separator).count() + 1,
+            true => text.matches(text::is_separator).count() + 1,
             // The whole, and what stands behind a sign.
             false => 3,
         };
         // Of a text with more, the parts are looked up, and not what they begin.
-        let n_times = if n_parts > file::MAX_ENDS { 1 } else { n_parts };
+        let n_times = if n_parts > text::MAX_ENDS { 1 } else { n_parts };
         if self.steps().take_path(text, n_times) {
             self.narrow_possible_path(text, access);
         }
@@ -167,6 +205,17 @@ impl<'a> Judge<'a> {
     /// list of several.
     #[cfg(feature = "bash")]
     fn narrow_command_value(&mut self, value: &Value, holds: Holds) {
+        // A rule for every command is one for this as well.
+        if let Some(rule) = self.index.any_command().narrowing() {
+            let subject = self.tool();
+            let reason = match holds {
+                Holds::Command => Reason::rule(subject, rule),
+                _ => Reason::new(Verdict::Ask, subject, Cause::Possible { rule: rule.clone() }),
+            };
+            if !self.reasons.contains(&reason) {
+                self.reasons.push(reason);
+            }
+        }
         match value {
             Value::String(text) => self.narrow_text(text, holds == Holds::Command),
             Value::Array(words) => {
@@ -187,7 +236,7 @@ impl<'a> Judge<'a> {
 }
 
 /// The texts of an input, names of members among them; `None` where it has more values than [`MAX_VALUES`].
-fn texts_of(input: &Value) -> Option<Vec<&str>> {
+pub(super) fn texts_of(input: &Value) -> Option<Vec<&str>> {
     let mut todo = vec![input];
     let mut res = Vec::new();
     let mut n_values = 0;
@@ -241,6 +290,17 @@ fn holds(name: &str) -> Holds {
     res
 }
 
+/// The name by which a member is read: within a command, as in
+/// `{"command": {"program": "rm"}}`, it may be a part of one, or all of it.
+#[cfg(feature = "bash")]
+fn within(of_parent: Holds, member: &str) -> &str {
+    match of_parent {
+        Holds::Command if holds(member) == Holds::Other => "script",
+        Holds::Code if holds(member) == Holds::Other => "code",
+        _ => member,
+    }
+}
+
 /// Whether a parameter of this name holds a command, and not the path of a file with one, as `script_path` does, nor its
 /// arguments alone.
 #[cfg(feature = "bash")]
@@ -253,7 +313,7 @@ fn is_command(name: &str) -> bool {
 /// separator.
 fn begins_with_program(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
-    !word.starts_with('-') && !word.contains(file::is_separator)
+    !word.starts_with('-') && !word.contains(text::is_separator)
 }
 
 /// The words of a name, in small letters: of `shell_command`, `run-args` and

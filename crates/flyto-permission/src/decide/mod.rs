@@ -7,7 +7,7 @@
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
 //! `command` for command lines, `argument` for commands in their arguments, `word`
 //! for their words as paths and addresses, `input` for the texts of an input, `reach` for wildcards, `file` for paths,
-//! `fetch` for addresses; `named` finds the rules for the tool itself, `protected`
+//! `text` for texts as paths, `fetch` for addresses; `named` finds the rules for the tool itself, `protected`
 //! has the places that need a rule of their own.
 //! A part of which nothing can be told is asked, and so is a call without any
 //! reason.
@@ -38,10 +38,11 @@ mod reach;
 mod subcommand;
 #[cfg(all(test, feature = "bash"))]
 mod tests;
+mod text;
 #[cfg(feature = "bash")]
 mod word;
 
-use std::{cell::OnceCell, collections::HashSet, sync::Arc};
+use std::{cell::OnceCell, collections::HashSet, path::Path, sync::Arc};
 
 use flyto_tools::PermissionClass;
 
@@ -50,7 +51,7 @@ use crate::{
     Cause, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
     index::{Hits, Index, Narrows, paths::Anchors},
     links::Links,
-    location::Starts,
+    location::{Starts, tidied},
     lookup::Lookup,
     steps::{MAX_STEPS, Steps},
 };
@@ -97,6 +98,8 @@ pub(crate) struct Judge<'a> {
     seen: [std::collections::HashMap<String, bool>; 2],
     /// What is looked at is read, and not written, as the program of a command is.
     only_reads: bool,
+    /// The text that is looked at was read as a command line.
+    is_line: bool,
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
@@ -134,12 +137,19 @@ pub(crate) enum Source {
 /// may allow. A call with more parts than [`MAX_PARTS`] allows is asked unread.
 ///
 /// `narrower` has rules of which those that ask or deny hold as well.
-pub(crate) fn decide<'a>(
-    index: &'a Index,
-    narrower: Option<&'a Index>,
-    request: &'a Request<'a>,
-) -> Decision {
-    decide_within(index, narrower, request, &Steps::new(MAX_STEPS))
+pub(crate) fn decide(index: &Index, narrower: Option<&Index>, request: &Request<'_>) -> Decision {
+    let dirs = [request.home, request.working_dir].map(|it| it.and_then(tidied));
+    let of_program = request.preview.and_then(|it| it.working_dir.as_deref());
+    let preview = of_program
+        .and_then(|it| tidied(Path::new(it)))
+        .and_then(|dir| Some(request.preview?.clone().with_working_dir(dir.to_string_lossy())));
+    let request = Request {
+        home: dirs[0].as_deref().or(request.home),
+        working_dir: dirs[1].as_deref().or(request.working_dir),
+        preview: preview.as_ref().or(request.preview),
+        ..*request
+    };
+    decide_within(index, narrower, &request, &Steps::new(MAX_STEPS))
 }
 
 /// The same with these steps, which say afterwards how many it took.
@@ -203,6 +213,7 @@ impl<'a> Judge<'a> {
             #[cfg(feature = "bash")]
             seen: Default::default(),
             only_reads: false,
+            is_line: false,
             #[cfg(feature = "bash")]
             runs_once: false,
             declared_reads: OnceCell::new(),
@@ -265,7 +276,11 @@ impl<'a> Judge<'a> {
         if self.steps().are_spent() {
             return false;
         }
-        let cost = LOOK_UP + n_patterns;
+        self.spend_work(LOOK_UP + n_patterns)
+    }
+
+    /// The same for work that looks no path up.
+    fn spend_work(&mut self, cost: usize) -> bool {
         if self.work >= cost {
             self.work -= cost;
             return true;

@@ -16,9 +16,9 @@
 
 use super::{
     Judge, Source, cut,
-    file::{MAX_ENDS, is_separator, path_words, paths_of_addresses},
     protected::may_touch_keys,
     reach::is_wild,
+    text::{MAX_ENDS, is_quoting, is_separator, path_words, paths_of_addresses},
 };
 use crate::{
     Danger, DangerKind, Subject,
@@ -283,6 +283,12 @@ impl<'a> Judge<'a> {
             for path in paths_of_addresses(text) {
                 self.narrow_path_part(&path, false, base, found);
             }
+            if !base.command.opens_nothing() {
+                self.narrow_expanding_address(text);
+            }
+            if base.command.runs_sed() {
+                self.narrow_sed_script(text, base, found);
+            }
         }
         if self.index.narrows().hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
@@ -298,6 +304,24 @@ impl<'a> Judge<'a> {
                 if !path.is_empty() {
                     self.narrow_path_part(path, false, &base, found);
                 }
+            }
+        }
+    }
+
+    /// What stands behind the letters of a script of sed with which it opens a file,
+    /// as in `rFILE`: a guess, so it is asked.
+    fn narrow_sed_script(&mut self, text: &str, base: &Base<'_>, found: &mut Found) {
+        /// Most of such letters that are looked at.
+        const MAX_LETTERS: usize = 64;
+        let base = guess_base(base);
+        for (n, (at, _)) in text.match_indices(['r', 'R', 'w', 'W']).enumerate() {
+            if n == MAX_LETTERS {
+                found.has_open_path = true;
+                break;
+            }
+            let path = text[at + 1..].lines().next().unwrap_or_default().trim();
+            if !path.is_empty() {
+                self.narrow_path_part(path, false, &base, found);
             }
         }
     }
@@ -530,13 +554,4 @@ fn is_open_host(start: &str, splits: bool) -> bool {
     let has_host =
         start.split_once("://").is_some_and(|(_, behind)| behind.contains(['/', '?', '#']));
     !((is_path && !start.starts_with("//")) || has_host)
-}
-
-/// Characters that a path stands between in a text that is read by a program.
-fn is_quoting(it: char) -> bool {
-    it.is_ascii_whitespace()
-        || matches!(
-            it,
-            '"' | '\'' | '`' | '(' | ')' | '{' | '}' | '<' | '>' | ';' | '|' | '&' | '!'
-        )
 }

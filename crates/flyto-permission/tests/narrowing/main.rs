@@ -3,6 +3,7 @@
 #![cfg(feature = "bash")]
 
 mod calls; // a call, and what rules say of it
+mod hosts; // texts of an input as addresses
 mod texts; // texts of an input as paths
 
 use flyto_permission::{ClassTrust, Layer, Place, Request, Rules, Verdict};
@@ -102,6 +103,22 @@ fn what_is_not_read_of_a_command_in_the_input_is_asked() {
     check(json!("ls x"), Verdict::Allow);
     check(json!(["rm x"]), Verdict::Deny);
     check_input(&rules, &PermissionClass::FILE, json!({"a": {"Script": "rm x"}}), Verdict::Deny);
+    // Also in parts.
+    for input in [
+        json!({"command": {"program": "rm", "args": ["x"]}}),
+        json!({"commands": {"a": "rm x"}}),
+        json!({"scripts": {"build": "rm -rf x"}}),
+        json!({"script": {"lines": ["ls", "rm x"]}}),
+        json!({"command": [{"text": "rm x"}]}),
+        json!({"run": ["a", {"x": "rm x"}]}),
+    ] {
+        check_input(&rules, &PermissionClass::GENERIC, input, Verdict::Deny);
+    }
+    // A rule for every command holds for each of them.
+    let all = denying("Bash");
+    check_input(&all, &PermissionClass::GENERIC, json!({"command": "ls"}), Verdict::Deny);
+    check_input(&all, &PermissionClass::GENERIC, json!({"code": "print(1)"}), Verdict::Ask);
+    check_input(&all, &PermissionClass::GENERIC, json!({"text": "ls"}), Verdict::Allow);
     for command in ["echo $((x)); rm y", "((x)); rm x", "coproc rm x"] {
         check(json!(command), Verdict::Deny);
     }
@@ -313,10 +330,10 @@ fn an_address_is_found_however_it_is_written() {
         check_input(&rules, &PermissionClass::GENERIC, json!({ "address": url }), Verdict::Deny);
         check_words(&rules, &PermissionClass::GENERIC, &["curl", url], Verdict::Deny);
     }
-    for url in ["http://evil.com:99999", "http://evil.com:80:80/"] {
+    for url in ["http://good.org:99999", "http://good.org:80:80/"] {
         check_input(&rules, &PermissionClass::GENERIC, json!({ "url": url }), Verdict::Ask);
     }
-    for text in ["evil", "good.org", "a note on evil.com", "http://good.org/evil.com"] {
+    for text in ["evil", "good.org", "a note on good.org", "http://good.org/evil.com"] {
         check_input(&rules, &PermissionClass::GENERIC, json!({ "text": text }), Verdict::Allow);
     }
     let all = denying("WebFetch");

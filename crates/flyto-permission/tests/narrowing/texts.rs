@@ -53,6 +53,33 @@ fn a_text_is_a_path_in_each_way_that_a_program_may_read_it() {
     for text in ["~root/../srv/secret/k", "x y/../../../../srv/secret/k"] {
         check_text(&rules, text, Verdict::Ask);
     }
+    // Parts of a text with blanks, quotes or brackets are a guess.
+    for text in [
+        "x, /srv/secret/k",
+        "x /srv/secret/k",
+        "/srv/a b.txt,/srv/secret/k",
+        "x,/srv/secret/k,a b",
+        "type=bind, src=/srv/secret/k",
+        "x y, f:/srv/secret/k",
+        "x,\n/srv/secret/k",
+        "x\n  /srv/secret/k,\ny",
+        "a, /srv/x y/../secret/k",
+        "['/srv/secret/k']",
+        r#"{"path": "/srv/secret/k"}"#,
+        "[x](/srv/secret/k)",
+        "import a from '../../../../srv/secret/k'",
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    // A command line is read as one, so its words are no guess.
+    let line = json!({"command": "echo 'see /srv/secret/k'"});
+    check_input(&rules, &PermissionClass::GENERIC, line, Verdict::Allow);
+    check_input(
+        &denying("Edit(Makefile)"),
+        &PermissionClass::GENERIC,
+        json!({"files": {"Makefile": "x"}}),
+        Verdict::Ask,
+    );
     let (source, data) = ("// A comment.\n".repeat(400), "/9j//4AAQ".repeat(600));
     for text in
         ["see /srv/secret/k\nand more", "~50 pieces", "~5/8", "a: b, file: c", &source, &data]
@@ -143,9 +170,9 @@ fn ordinary_texts_name_no_protected_place() {
         "let shell = /bin/sh",
         "src/lib.rs\nsrc/main.rs",
         "Host a\n IdentityFile = /srv/secret/k\n",
+        "keep secret, please",
         "~alice/bob said hi",
         "import a from '../../../../srv/secret/k'\nimport b from 'c'\n",
-        "import a from '../../../../srv/secret/k'",
         "see [guide](../../../../srv/secret/k.md)\n\nmore\n",
     ] {
         check_text(&none, text, Verdict::Allow);
@@ -158,6 +185,73 @@ fn a_text_that_is_nothing_but_a_path_names_a_protected_place() {
     let none = denying("Bash(rm:*)");
     for text in ["~/.ssh/config\n", " ~/.ssh/config", "/etc/shadow\0.txt", "file:///etc/%73hadow"] {
         check_text(&none, text, Verdict::Deny);
+    }
+}
+
+/// An address of a file without slashes is relative to some readers, and one from the root to others.
+#[test]
+fn an_address_of_a_file_may_have_no_slash() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for text in [
+        "file:secret/k",
+        "file:s%65cret/k",
+        "file:./s%65cret%2fk?mode=ro",
+        "file:home/ada/project/secret/k",
+        "FILE:home/ada/project/%73ecret/k",
+        r"file:home\ada\project\secret\k",
+        "\tfi\nle:home/ada/project/secret/k",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+    }
+    check_script(&rules, "sqlite3 'file:secr%65t/db?mode=ro' .dump", Verdict::Deny);
+    check_script(&rules, "node -p x file:home/ada/project/secret/k", Verdict::Deny);
+    let none = denying("Bash(rm:*)");
+    check_text(&none, "file:etc/shadow", Verdict::Deny);
+    for text in ["profile:secret/k", "file: secret", "see file:line"] {
+        check_text(&none, text, Verdict::Allow);
+    }
+    // curl makes other names of braces and brackets.
+    for text in ["file:///home/ada/project/s[e-e]cret/k", "file:///home/ada/project/secre{t/k,x}"] {
+        check_text(&rules, text, Verdict::Ask);
+        check_script(&rules, &format!("curl -s '{text}'"), Verdict::Ask);
+    }
+    check_script(&rules, "echo 'file:///a[b]'", Verdict::Allow);
+}
+
+#[test]
+fn a_script_of_sed_opens_files() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for script in [
+        "sed 'r secret/k' f",
+        "sed 'rsecret/k' f",
+        "sed '$rsecret/k' f",
+        "sed -n '/fn/Rsecret/k' f",
+        "sed 's/x/y/wsecret/new' f",
+    ] {
+        let id = ToolId::parse("p:t").expect("this is a name");
+        let preview = Preview::new().with_command_line(["bash", "-c", script]);
+        let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+        let request = request.working_dir(Path::new("/home/ada/project")).fixed(true);
+        let decision = rules.decide(&request);
+        assert!(decision.verdict > Verdict::Allow, "{script}: {decision}");
+    }
+    check_script(&rules, "sed 's/a/b/' f", Verdict::Allow);
+}
+
+/// A rule holds however the home directory is written.
+#[test]
+fn a_home_directory_has_one_form() {
+    let rules = denying("Read(~/priv/**)");
+    let id = ToolId::parse("p:t").expect("this is a name");
+    let input = json!({"path": "/home/ada/priv/k"});
+    let start = json!({"path": "/home/ada/.bashrc"});
+    for home in ["/home/ada", "/home//ada", "//home/./ada", "/home/ada/.", "/home/ada//"] {
+        let decide = |rules: &Rules, input: &Value| {
+            let request = Request::new(&id).input(input).home(Path::new(home));
+            rules.decide(&request.class_trust(ClassTrust::Named)).verdict
+        };
+        assert_eq!(decide(&rules, &input), Verdict::Deny, "{home}");
+        assert_eq!(decide(&denying("Bash(rm:*)"), &start), Verdict::Ask, "{home}");
     }
 }
 
