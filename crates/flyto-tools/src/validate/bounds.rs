@@ -104,7 +104,8 @@ pub(super) fn is_small(schema: &Value) -> bool {
                 let texts = map.get("pattern").and_then(Value::as_str).into_iter();
                 let named = map.get("patternProperties").and_then(Value::as_object);
                 let named = named.into_iter().flat_map(|it| it.keys().map(String::as_str));
-                states = texts.chain(named).map(pattern::weight).fold(states, u64::saturating_add);
+                states =
+                    texts.chain(named).map(pattern::compiling).fold(states, u64::saturating_add);
                 n_references += REFERENCES.iter().filter(|key| map.contains_key(**key)).count();
                 if UNEVALUATED.iter().any(|key| map.contains_key(*key)) {
                     return false;

@@ -135,8 +135,15 @@ impl<'a> Walk<'a> {
     fn unevaluated(&mut self, place: &Place<'a>, value: &Value, at: &str) {
         let rule = place.schema.get("unevaluatedProperties");
         let (Some(_), Value::Object(given)) = (rule, value) else { return };
+        // Each is asked about with a copy of the others.
+        if given.len() > MAX_QUESTIONS {
+            return;
+        }
         let mut rest = given.clone();
         for (name, part) in given {
+            if self.is_spent() {
+                return;
+            }
             rest.shift_remove(name);
             if !self.fails(place, &Value::Object(rest.clone())) && !self.is_spent() {
                 self.found.push(Violation::unknown(show::join(at, name), &[], part));
@@ -248,6 +255,9 @@ impl<'a> Walk<'a> {
             }
             ("propertyNames", Value::Object(given)) => {
                 for name in given.keys() {
+                    if self.is_spent() {
+                        break;
+                    }
                     let name = Value::String(name.clone());
                     if self.fails(&place.inner(rule, &[key]), &name) {
                         let names = expectation(rule);
@@ -454,9 +464,15 @@ impl<'a> Walk<'a> {
             return;
         }
         for (name, part) in given.iter().filter(|it| !has_rule.contains(it.0.as_str())) {
+            if self.is_spent() {
+                return;
+            }
             let part_at = show::join(at, name);
             if *rule == Value::Bool(false) {
-                self.found.push(Violation::unknown(part_at, &known, part));
+                // Those that are only counted need no names to choose from.
+                let is_shown = self.found.len() < Violations::MAX_SHOWN;
+                let known = if is_shown { &known[..] } else { &[] };
+                self.found.push(Violation::unknown(part_at, known, part));
             } else {
                 self.go(place.inner(rule, &["additionalProperties"]), part, &part_at);
             }

@@ -53,6 +53,8 @@ fn schemas_that_grow_without_measure_are_refused() {
         (json!({"enum": vec![0; 200_000]}), SchemaErrorKind::TooLarge),
         (json!({"pattern": "((a{1000}){1000}){1000}"}), SchemaErrorKind::TooLarge),
         (json!({"anyOf": many_large_patterns()}), SchemaErrorKind::TooLarge),
+        (json!({"pattern": r"\w".repeat(3_000)}), SchemaErrorKind::TooLarge),
+        (json!({"patternProperties": {r"\s".repeat(3_000): true}}), SchemaErrorKind::TooLarge),
     ] {
         assert_eq!(compile(&schema).map_err(|err| err.kind).err(), Some(kind));
     }
@@ -101,6 +103,20 @@ fn references_that_may_lead_to_very_many_parts_are_refused() {
     let err = compile(&schema).unwrap_err();
     assert_eq!(err.kind, SchemaErrorKind::TooLarge);
     assert!(err.why.starts_with("20 references may lead to any of the 25000 parts"), "{err}");
+}
+
+/// Names of properties that the schema does not know cost no copy of those that it knows.
+#[test]
+fn unknown_properties_are_counted_up_to_a_bound() {
+    let known = (0..100).map(|n| (format!("a{n}"), json!({"type": "string"})));
+    let closed = json!({"properties": Map::from_iter(known), "additionalProperties": false});
+    let input = Value::Object((0..50_000).map(|n| (format!("b{n}"), json!(n))).collect());
+    let violations = compile(&closed).unwrap().check(&input).unwrap_err();
+    assert_eq!(violations.shown.len(), Violations::MAX_SHOWN);
+    assert!(violations.n_more < 200, "{}", violations.n_more);
+    let open = json!({"properties": {"a": true}, "unevaluatedProperties": false});
+    let violations = compile(&open).unwrap().check(&input).unwrap_err();
+    assert_eq!(violations.shown.len() + violations.n_more, 1, "{violations}");
 }
 
 /// Runs on a thread with half the stack that Rust gives a thread.

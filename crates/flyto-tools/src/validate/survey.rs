@@ -78,18 +78,20 @@ impl<'a> Survey<'a> {
                     n_references += REFERENCES.iter().filter(|key| has(key)).count();
                     if let Some(text) = map.get("pattern").and_then(Value::as_str) {
                         res.n_patterns += 1;
-                        res.states = res.states.saturating_add(pattern::weight(text));
+                        res.states = res.states.saturating_add(pattern::compiling(text));
                     }
                     if let Some(named) = map.get("patternProperties").and_then(Value::as_object) {
                         res.n_patterns += named.len();
                         let weight = sum(named.keys().map(|it| pattern::weight(it)));
                         res.name_states = res.name_states.saturating_add(weight);
-                        res.states = res.states.saturating_add(weight);
+                        let compiling = sum(named.keys().map(|it| pattern::compiling(it)));
+                        res.states = res.states.saturating_add(compiling);
                     }
                     if res.states > MAX_STATES {
                         let why = format!(
                             "its patterns up to here have more than {MAX_STATES} states together: \
-                             repeat less often in them, or leave some out"
+                             repeat less often in them, use fewer escapes such as `\\w`, or leave \
+                             some out"
                         );
                         let pointer = show::pointer_to(root, value).unwrap_or_default();
                         return Err(SchemaError { pointer, ..too_large(why) });
