@@ -104,6 +104,36 @@ fn a_plugin_may_have_both() {
 }
 
 #[test]
+fn headers_that_cannot_be_sent_cost_their_server() {
+    check(
+        r#"{"case": {"url": "https://example.org", "headers": {"Authorization": "a", "x": "1", "authorization": "b"}},
+            "length": {"url": "https://example.org", "headers": {"Content-Length": "5"}},
+            "chunks": {"url": "https://example.org", "headers": {"transfer-encoding": "chunked", "HOST": "a"}},
+            "own": {"url": "https://example.org", "headers": {"Content-type": "text/plain", "X-A": "1"}}}"#,
+        expect![[r#"
+            2:85: error[F0164]: the header authorization stands here as Authorization already
+                at /mcpServers/case/headers/authorization
+                because upper and lower case are the same in names of headers
+                help: remove one of the two
+            3:66: error[F0164]: the header Content-Length is about the connection and cannot be set
+                at /mcpServers/length/headers/Content-Length
+                help: remove it; the client sends what the connection needs
+            4:66: error[F0164]: the header transfer-encoding is about the connection and cannot be set
+                at /mcpServers/chunks/headers/transfer-encoding
+                help: remove it; the client sends what the connection needs
+            4:98: error[F0164]: the header HOST is about the connection and cannot be set
+                at /mcpServers/chunks/headers/HOST
+                help: remove it; the client sends what the connection needs
+            5:63: warning[F0164]: the header Content-type has no effect here
+                at /mcpServers/own/headers/Content-type
+                because the protocol says what it holds in each message
+                help: remove it
+            own: Streamable, 1 headers, reads [], ready
+        "#]],
+    );
+}
+
+#[test]
 fn a_bad_server_costs_itself() {
     check(
         r#"{"a b": {"command": "x"},

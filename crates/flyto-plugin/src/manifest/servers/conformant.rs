@@ -10,7 +10,7 @@ use std::{
 };
 
 use flyto_diagnostics::{
-    At, Diagnostic, Findings, ObjectReader, Reported,
+    At, Diagnostic, Findings, ObjectReader, Reported, Severity,
     codes::{BAD_VALUE, UNKNOWN_KEY},
     quoted,
 };
@@ -19,7 +19,7 @@ use flyto_execenv::{Declared, Template};
 use super::{
     beside::Beside,
     def::{HttpKind, ServerDef, Transport},
-    header_fault, read_all, url,
+    header, read_all, url,
 };
 use crate::{
     codes,
@@ -257,8 +257,11 @@ fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, 
     let mut headers = BTreeMap::new();
     let mut failed = None;
     for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
-        if let Some(diagnostic) = header_fault(object, name, at, text) {
-            failed = Some(reader.push(diagnostic));
+        if let Some(diagnostic) = header::fault(object, name, at, text) {
+            let is_error = diagnostic.severity == Severity::Error;
+            let reported = reader.push(diagnostic);
+            failed = is_error.then_some(reported).or(failed);
+            continue;
         }
         let secret = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
         if secret.contains(&name.to_ascii_lowercase().as_str()) {

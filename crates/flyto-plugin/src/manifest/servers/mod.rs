@@ -10,6 +10,7 @@ pub(super) mod beside; //     a file of them beside a manifest
 pub(super) mod claude; //     in the files of plugins of Claude Code
 pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
 pub(super) mod def; //        what is declared
+mod header; //                headers that can be sent
 pub(super) mod native; //     in the block `mcpServers` of a manifest
 mod url; //                   addresses of servers
 
@@ -163,20 +164,4 @@ fn foreign_reference(at: At<'_>, text: &str) -> Option<Diagnostic> {
     let diag = at.warning(codes::BAD_REFERENCE, what);
     let help = format!("a variable of the host is written `${{{name}}}`");
     Some(moved(diag, at, span).with_help(help).with_suggestion(span, format!("${{{name}}}")))
-}
-
-/// What keeps a header from being sent: its name is none, or its value has a line end, behind which
-/// another header would stand.
-/// References in the value are expanded later, and are not looked at here.
-fn header_fault(object: At<'_>, name: &str, at: At<'_>, value: &str) -> Option<Diagnostic> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(is_token) {
-        let what = format!("{} is no name of a header", quoted(name));
-        let diag = about_key(object, name, codes::BAD_HEADER, what);
-        return Some(diag.with_help("a name is made of letters, digits and `-`"));
-    }
-    let bad = value.find(|c: char| c.is_control() && c != '\t')?;
-    let span = span_within(at, bad, bad + 1);
-    let what = format!("the value of the header {name} holds a control character");
-    Some(moved(at.error(codes::BAD_HEADER, what), at, span).with_help("remove it"))
 }

@@ -6,13 +6,13 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, quoted};
+use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Severity, codes::BAD_VALUE, quoted};
 use flyto_execenv::Template;
 
 use super::{
     RULES_ELSEWHERE,
     def::{HttpKind, ServerDef, Transport},
-    foreign_reference, header_fault, read_all, report_unset, template, url,
+    foreign_reference, header, read_all, report_unset, template, url,
 };
 use crate::{
     codes,
@@ -326,7 +326,7 @@ fn http(
     let url = reader.required_string("url").and_then(|text| {
         let at = reader.at("url");
         if let Some(fault) = (!text.contains('$')).then(|| url::fault(at, text, false)).flatten() {
-            let is_error = fault.severity == flyto_diagnostics::Severity::Error;
+            let is_error = fault.severity == Severity::Error;
             let reported = reader.push(fault);
             if is_error {
                 return Err(reported);
@@ -338,7 +338,7 @@ fn http(
     Ok(Transport::Http { kind, url: url?, headers: headers? })
 }
 
-/// The headers by name. Two headers that differ in case only are both kept.
+/// The headers by name, but those that the client sends with values of its own.
 fn headers(
     reader: &mut ObjectReader<'_, '_>,
     dialect: Dialect,
@@ -348,8 +348,10 @@ fn headers(
     let mut res = BTreeMap::new();
     let mut failed = None;
     for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
-        if let Some(diagnostic) = header_fault(object, name, at, text) {
-            failed = Some(reader.push(diagnostic));
+        if let Some(diagnostic) = header::fault(object, name, at, text) {
+            let is_error = diagnostic.severity == Severity::Error;
+            let reported = reader.push(diagnostic);
+            failed = is_error.then_some(reported).or(failed);
             continue;
         }
         if let Some(warning) = foreign_reference(at, text) {
