@@ -321,6 +321,23 @@ impl Session {
     }
 }
 
+/// The first of these findings in one line, the number of the others, and where to see them.
+fn remark<'a>(mut findings: impl Iterator<Item = &'a Diagnostic>) -> Option<String> {
+    let first = findings.next()?;
+    let (name, message) = (one_line(first.location.name()), one_line(&first.message));
+    let more = match findings.count() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    Some(format!("{name}: {message}{more}; `flyto list --problems` shows it"))
+}
+
+/// Whether a finding is about a declaration under `mcpServers`, of the configuration or of a plugin.
+fn is_about_servers(finding: &Diagnostic) -> bool {
+    let first = finding.pointer.as_ref().and_then(|it| it.tokens().next());
+    first.is_some_and(|it| it == "mcpServers")
+}
+
 /// Whether there is nothing of a name that stands on the command line. That is an error;
 /// a directory that the configuration names may well come later.
 fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
@@ -384,14 +401,21 @@ impl Loaded {
         // A call that is refused for its directory says so itself.
         let is_said =
             |it: &Diagnostic| it.code == codes::TOO_WIDE && it.location.name() == self.dir;
-        let mut odd = self.config.iter().filter(|it| it.severity != Severity::Note && !is_said(it));
-        let first = odd.next()?;
-        let (name, message) = (one_line(first.location.name()), one_line(&first.message));
-        let more = match odd.count() {
-            0 => String::new(),
-            n => format!(", and {n} more"),
-        };
-        Some(format!("{name}: {message}{more}; `flyto list --problems` shows it"))
+        let odd = self.config.iter().filter(|it| it.severity != Severity::Note && !is_said(it));
+        remark(odd)
+    }
+
+    /// One line where the sources do not all hold: the first of what is wrong with them, that with servers before others,
+    /// and where to see the rest.
+    pub(crate) fn servers_remark(&self) -> Option<String> {
+        let odd = self.findings().filter(|it| it.severity != Severity::Note);
+        let (about, others): (Vec<_>, Vec<_>) = odd.partition(|it| is_about_servers(it));
+        remark(about.into_iter().chain(others))
+    }
+
+    /// Whether something is wrong with the declaration of a server. It may be left out.
+    pub(crate) fn has_odd_servers(&self) -> bool {
+        self.findings().any(|it| it.severity != Severity::Note && is_about_servers(it))
     }
 
     /// What to do about missing tools where plugins are switched off.

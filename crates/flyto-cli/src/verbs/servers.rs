@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, Read as _};
 
+use flyto_diagnostics::Diagnostic;
 use flyto_execenv::Template;
 use flyto_host::DeclaredServer;
 use flyto_mcp::{ApproveError, DefinitionChange, HeldBack, ServerReport, ServerStatus};
@@ -24,6 +25,8 @@ use crate::words::{command_line, counted, one_line, tame, time};
 #[derive(Serialize)]
 struct List<'a> {
     servers: &'a [ServerReport],
+    /// Those of `list`: a server that is left out is told of here.
+    findings: Vec<&'a Diagnostic>,
 }
 
 #[derive(Serialize)]
@@ -54,17 +57,29 @@ fn list(session: &Session) -> Result<Exit, Stop> {
     let reports = loaded.look(None, |_| true)?;
     let screen = session.screen;
     if screen.is_json() {
-        screen.document(&List { servers: &reports })?;
+        let findings = loaded.findings().collect();
+        screen.document(&List { servers: &reports, findings })?;
         return Ok(Exit::Ok);
     }
     if reports.is_empty() {
-        screen.note("there are no servers; they stand under \"mcpServers\" in a configuration");
-        return Ok(Exit::Ok);
+        screen.note(match loaded.has_odd_servers() {
+            true => "there are no servers that can be used",
+            false => "there are no servers; they stand under \"mcpServers\" in a configuration",
+        });
+    } else {
+        screen.answer(table(&reports).draw(screen.stdout))?;
     }
-    let mut table = Table::new(["SERVER", "STATE", "REVISION", "VERSION", "TOOLS", "DECLARED IN"]);
-    for it in &reports {
+    for note in reports.iter().flat_map(remarks).chain(loaded.servers_remark()) {
+        screen.note(note);
+    }
+    Ok(Exit::Ok)
+}
+
+fn table(reports: &[ServerReport]) -> Table {
+    let mut res = Table::new(["SERVER", "STATE", "REVISION", "VERSION", "TOOLS", "DECLARED IN"]);
+    for it in reports {
         let text = |it: &str| if it.is_empty() { "-".to_owned() } else { one_line(it) };
-        table.row([
+        res.row([
             one_line(&it.name),
             it.status.to_string(),
             it.revision.map_or("-".to_owned(), |it| it.to_string()),
@@ -73,11 +88,7 @@ fn list(session: &Session) -> Result<Exit, Stop> {
             one_line(&it.declared_in),
         ]);
     }
-    screen.answer(table.draw(screen.stdout))?;
-    for note in reports.iter().flat_map(remarks) {
-        screen.note(note);
-    }
-    Ok(Exit::Ok)
+    res
 }
 
 /// What is to be said of a server beside its row.
@@ -287,6 +298,9 @@ fn find(loaded: &Loaded, name: &str) -> Result<ServerReport, Stop> {
 fn no_server(loaded: &Loaded, name: &str) -> Stop {
     let names: Vec<_> = loaded.servers.reports().iter().map(|it| one_line(&it.name)).collect();
     let stop = Stop::new(Why::Missing, format!("there is no server {name:?}"));
+    if let Some(remark) = loaded.servers_remark().filter(|_| loaded.has_odd_servers()) {
+        return stop.with_help(remark);
+    }
     match names.is_empty() {
         true => stop.with_help("servers stand under \"mcpServers\" in a configuration"),
         false => stop.with_help(format!("the servers are: {}", names.join(", "))),

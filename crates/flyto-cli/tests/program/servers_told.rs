@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, Write as _};
 
+use expect_test::expect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -59,6 +60,34 @@ fn the_operator_is_told_of_what_is_not_served() {
     assert_eq!(ran.json()["not_offered"][0]["tool"], "far:t");
     assert_eq!(ran.json()["without_output_schema"][0]["tool"], "far:flag");
     assert_eq!(ran.json()["refused_by_apis"][0]["tool"], "far:flag");
+}
+
+#[test]
+fn a_server_that_is_left_out_is_told_of() {
+    let place = Place::new();
+    let servers = json!({"h": {"url": "http://127.0.0.1:1/mcp", "headers": {"X A": "v"}}});
+    configure(&place, &servers, &json!({}));
+    place.flyto(&["servers"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        there are no servers that can be used
+        DIR/home/.config/flyto/config.json: "X A" is no name of a header; `flyto list --problems` shows it
+    "#]]);
+    place.flyto(&["servers", "show", "h"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no server "h"
+          help: DIR/home/.config/flyto/config.json: "X A" is no name of a header; `flyto list --problems` shows it
+    "#]]);
+    let document = place.flyto(&["servers", "--format", "json"]).run().json();
+    assert_eq!(document["servers"], json!([]));
+    assert_eq!(document["findings"][0]["code"], "F0164");
+
+    // What is wrong elsewhere comes after it, as a plugin of it may have had servers.
+    let place = Place::with_tools(&[("bad", "true", r#""args": 7"#)]);
+    let ran = place.flyto(&["--plugins", "plugins", "servers"]).run();
+    assert!(ran.stderr().starts_with("there are no servers; "), "{}", ran.stderr());
+    assert!(ran.stderr().ends_with("`flyto list --problems` shows it\n"), "{}", ran.stderr());
 }
 
 /// Its schema is for results that are none.
