@@ -188,6 +188,26 @@ fn only_those_with_the_token_from_this_machine_are_answered() {
 }
 
 #[test]
+fn a_message_over_the_limit_is_refused_before_it_is_sent() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let server = Server::start(&place, &[]);
+    for length in [16 * 1024 * 1024 + 1, u64::MAX / 2] {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let (host, token) = (&server.address, &server.token);
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // Nothing of the message is sent: a server that waits for it answers 408.
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).unwrap();
+        assert_eq!(status, "HTTP/1.1 413 Payload Too Large\r\n", "{length}");
+    }
+}
+
+#[test]
 fn each_modern_request_stands_for_itself() {
     let place = allowed(&[("cat", "cat", "")]);
     let server = Server::start(&place, &[]);

@@ -29,7 +29,7 @@ use flyto_tools::{CancellationToken, Watch};
 use http_body_util::{BodyExt as _, Full, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
-    body::Incoming,
+    body::{Body as _, Incoming},
     header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
     server::conn::http1,
     service::service_fn,
@@ -369,6 +369,10 @@ impl Endpoint {
         }
         let max_bytes =
             usize::try_from(self.server.options.max_message_bytes).unwrap_or(usize::MAX);
+        // The length that the client declares. A longer one is not waited for.
+        if body.size_hint().lower() > self.server.options.max_message_bytes {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE);
+        }
         let body = match timeout(BODY_TIME, Limited::new(body, max_bytes).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => return plain(StatusCode::PAYLOAD_TOO_LARGE),
