@@ -6,7 +6,7 @@
 use flyto_tools::DescribeContext;
 use serde::Deserialize;
 use serde_json::{
-    Value, json,
+    Number, Value, json,
     value::{RawValue, to_raw_value},
 };
 
@@ -22,8 +22,8 @@ const DEFAULT_FOUND: usize = 5;
 const MAX_FOUND: usize = 20;
 /// Bytes of the tools that a search gives, at most: 256 KiB. A longer tool is given alone.
 const MAX_FOUND_BYTES: usize = 256 * 1024;
-/// Most bytes of a query.
-const MAX_QUERY_BYTES: usize = 1000;
+/// Most characters of a query, as `maxLength` counts them.
+const MAX_QUERY_CHARS: usize = 1000;
 
 /// The arguments of [`SEARCH`].
 #[derive(Debug, Deserialize)]
@@ -33,7 +33,15 @@ struct Search {
     query: String,
     /// Most tools that are wanted.
     #[serde(default)]
-    limit: Option<usize>,
+    limit: Option<Number>,
+}
+
+impl Search {
+    /// How many tools are wanted; `None` for a number that is not in bounds. By JSON Schema 5.0 is an integer.
+    fn limit(&self) -> Option<usize> {
+        let Some(limit) = &self.limit else { return Some(DEFAULT_FOUND) };
+        (1..=MAX_FOUND).find(|it| limit.as_f64() == Some(*it as f64))
+    }
 }
 
 /// The arguments of [`CALL`].
@@ -76,7 +84,7 @@ pub(crate) fn tools() -> [Value; 2] {
         "inputSchema": {
             "type": "object",
             "properties": {
-                "query": {"type": "string", "description": "Words for what the tool should do", "maxLength": MAX_QUERY_BYTES},
+                "query": {"type": "string", "description": "Words for what the tool should do", "maxLength": MAX_QUERY_CHARS},
                 "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": DEFAULT_FOUND},
             },
             "required": ["query"],
@@ -102,13 +110,13 @@ pub(crate) fn search(server: &Shared, negotiated: &Negotiated, arguments: &str) 
             );
         }
     };
-    let limit = search.limit.unwrap_or(DEFAULT_FOUND);
-    if search.query.len() > MAX_QUERY_BYTES || !(1..=MAX_FOUND).contains(&limit) {
+    let is_short = search.query.chars().count() <= MAX_QUERY_CHARS;
+    let Some(limit) = search.limit().filter(|_| is_short) else {
         let text = format!(
-            "\"query\" has at most {MAX_QUERY_BYTES} bytes, and \"limit\" is 1 to {MAX_FOUND}"
+            "\"query\" has at most {MAX_QUERY_CHARS} characters, and \"limit\" is a whole number from 1 to {MAX_FOUND}"
         );
         return result::error(server, negotiated, &text);
-    }
+    };
     let snapshot = server.host.registry().snapshot();
     let ctx = DescribeContext::new().with_tools(snapshot.clone());
     let hits = snapshot.search(&search.query, limit);

@@ -38,8 +38,33 @@ fn tools_are_found_and_called_through_two() {
             assert_eq!(result["isError"], true);
             assert!(text(&result).contains(why), "{result}");
         }
-        let call = json!({"name": "search_tools", "arguments": {"query": "", "limit": 21}});
-        assert_eq!(client.result("tools/call", call)["isError"], true);
+    }
+}
+
+/// What the schema of the search takes is taken, and nothing else.
+#[test]
+fn a_search_holds_to_its_own_schema() {
+    let place = allowed(&[("cat", "cat", "")]);
+    let mut client = Client::modern(&place, &["--discovery"], &json!({}));
+    let list = client.result("tools/list", json!({}));
+    let schema = jsonschema::validator_for(&list["tools"][1]["inputSchema"]).unwrap();
+    for (query, limit, fits) in [
+        ("cat".to_owned(), json!(1), true),
+        ("cat".to_owned(), json!(1.0), true),
+        ("cat".to_owned(), json!(20), true),
+        ("cat".to_owned(), json!(1.5), false),
+        ("cat".to_owned(), json!(0), false),
+        ("cat".to_owned(), json!(21), false),
+        ("cat".to_owned(), json!(-1.0), false),
+        ("cat".to_owned(), json!("1"), false),
+        ("ж".repeat(1000), json!(1), true),
+        ("ж".repeat(1001), json!(1), false),
+    ] {
+        let arguments = json!({"query": query, "limit": limit});
+        assert_eq!(schema.is_valid(&arguments), fits, "{arguments}");
+        let call = json!({"name": "search_tools", "arguments": arguments});
+        let result = client.result("tools/call", call);
+        assert_eq!(result["isError"] == json!(true), !fits, "{arguments}: {result}");
     }
 }
 
