@@ -19,7 +19,10 @@ pub(crate) fn from_millis(millis: u64) -> SystemTime {
 }
 
 /// A time in UTC, to the second, by RFC 3339: `2026-11-22T08:30:00Z`.
-pub(crate) fn text(time: SystemTime) -> String {
+///
+/// So the documents of jobs tell their times. A time before 1970 is told as 1970.
+#[must_use]
+pub fn text(time: SystemTime) -> String {
     let seconds = millis(time) / 1000;
     let (day, of_day) = (day(seconds / DAY_SECONDS), seconds % DAY_SECONDS);
     format!("{day}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)

@@ -79,6 +79,7 @@ pub use self::{
     output::MAX_OUTPUT_BYTES,
     worker::{JobEnd, JobRequest, JobWorker},
 };
+pub use crate::clock::text as time_text;
 use crate::{disk, places::Places};
 
 /// Jobs that have ended are kept for 7 days.
