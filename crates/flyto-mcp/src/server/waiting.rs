@@ -15,6 +15,7 @@ use std::{
     mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
 use flyto_tools::{CallId, CancellationToken};
@@ -55,6 +56,8 @@ struct Open {
     questions: VecDeque<InnerQuestion>,
     /// How many were taken out before these.
     n_taken: u64,
+    /// When another one became the first, or none; `None` before there was one.
+    changed: Option<SystemTime>,
 }
 
 impl Open {
@@ -66,6 +69,7 @@ impl Open {
     fn take(&mut self) -> Option<InnerQuestion> {
         let question = self.questions.pop_front()?;
         self.n_taken += 1;
+        self.changed = Some(SystemTime::now());
         Some(question)
     }
 }
@@ -80,6 +84,9 @@ impl InnerQuestions {
     /// Has the client asked. Otherwise the sender of the answer is dropped.
     pub(crate) fn add(&self, question: InnerQuestion) {
         if let Some(open) = &mut *self.open() {
+            if open.questions.is_empty() {
+                open.changed = Some(SystemTime::now());
+            }
             open.questions.push_back(question);
             self.added.notify_one();
         }
@@ -105,6 +112,11 @@ impl InnerQuestions {
             open.take();
         }
         Some((open.key(), open.questions.front()?.params.clone()))
+    }
+
+    /// When the [first](Self::first) became another one, or none; `None` where there was none yet.
+    pub(crate) fn changed(&self) -> Option<SystemTime> {
+        self.open().as_ref()?.changed
     }
 
     /// Answers the first one, where the key is its own.
@@ -326,5 +338,23 @@ mod tests {
         assert!(third.try_recv().is_err() && questions.first().is_none());
         let next = std::pin::pin!(questions.next());
         assert!(next.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+
+    #[test]
+    fn what_is_asked_changes_with_the_first_question_alone() {
+        let questions = InnerQuestions::default();
+        assert_eq!(questions.changed(), None);
+        let ((a, _first), (b, _second)) = (question("a"), question("b"));
+        let before = SystemTime::now();
+        questions.add(a);
+        let asked = questions.changed().expect("it is asked");
+        assert!(asked >= before);
+        questions.add(b);
+        assert_eq!(questions.changed(), Some(asked));
+        questions.answer("approval-9", json!("yes"));
+        assert_eq!(questions.changed(), Some(asked));
+        let before = SystemTime::now();
+        questions.answer("approval-1", json!("yes"));
+        assert!(questions.changed().expect("it was asked") >= before);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -279,17 +281,29 @@ fn gated() -> (Place, File, File) {
     (place, ids, go)
 }
 
+/// Waits until a time that is told to the second is another one than now.
+fn next_second() {
+    let second = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let begun = second();
+    while second() == begun {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_task_asks_about_the_steps_of_its_call() {
     let (place, ids, mut go) = gated();
     let mut client = knows_tasks(&place);
     let id = task(&mut client, "all_or_none");
     assert_eq!(lines(&ids, 1), ["begun"]);
+    next_second();
     go.write_all(b"go\n").unwrap();
     // A client that knows tasks asks until a task works no more, and answers.
     let mut asked = |before: &str, key: &str, answer: &Value| {
         let task = ended(&mut client, &id);
         assert_eq!(task["status"], "input_required", "{task}");
+        let time = |key: &str| task[key].as_str().unwrap().to_owned();
+        assert!(time("lastUpdatedAt") > time("createdAt"), "{task}");
         assert_eq!(log(&place), before);
         let request = &task["inputRequests"][key];
         assert_eq!(request["method"], "elicitation/create", "{task}");

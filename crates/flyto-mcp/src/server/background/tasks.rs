@@ -5,9 +5,9 @@
 //! client that declares the extension with the request. A tool that fails is a task that is completed; `failed` stands for a call of
 //! which nothing is known any more.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
-use flyto_host::jobs::{Job, JobState, KEEP};
+use flyto_host::jobs::{Job, JobState, KEEP, time_text};
 use flyto_tools::Progress;
 use serde::Serialize;
 use serde_json::{
@@ -75,9 +75,9 @@ struct Task {
     #[serde(skip_serializing_if = "Option::is_none")]
     status_message: Option<String>,
     /// RFC 3339, to the second.
-    created_at: Value,
-    /// When it ended, else when its tool last said how far it is.
-    last_updated_at: Value,
+    created_at: String,
+    /// When it ended, else when its tool last said how far it is, or what it asks changed.
+    last_updated_at: String,
     /// How long it is kept at least, from its creation.
     ttl_ms: u128,
     poll_interval_ms: u64,
@@ -95,14 +95,16 @@ struct Task {
 }
 
 impl Task {
-    /// A task as its job stands, without what came of it.
-    fn new(server: &Shared, job: &Job, result_type: &'static str, status: &'static str) -> Self {
-        // The times of a job as it tells them: RFC 3339.
-        let times = serde_json::to_value(job).unwrap_or_default();
-        let created_at = times["created_at"].clone();
-        let updated = [&times["ended_at"], &times["progress"]["at"], &created_at];
-        let updated = updated.into_iter().find(|it| it.is_string());
-        let last_updated_at = updated.cloned().unwrap_or_default();
+    /// A task as its job stands, without what came of it. `asked` is when its questions last changed.
+    fn new(
+        server: &Shared,
+        job: &Job,
+        result_type: &'static str,
+        status: &'static str,
+        asked: Option<SystemTime>,
+    ) -> Self {
+        let updates = job.progress.as_ref().map(|it| it.at).into_iter().chain(asked);
+        let updated = job.ended.unwrap_or_else(|| updates.fold(job.created, SystemTime::max));
         let progress = job.progress.as_ref().filter(|_| job.state == JobState::Running);
         let status_message = progress
             .and_then(|it| Progress::new(it.progress, &*it.detail))
@@ -112,8 +114,8 @@ impl Task {
             task_id: job.id.to_string(),
             status,
             status_message,
-            created_at,
-            last_updated_at,
+            created_at: time_text(job.created),
+            last_updated_at: time_text(updated),
             ttl_ms: KEEP.as_millis(),
             poll_interval_ms: POLL_MS,
             result: None,
@@ -131,7 +133,7 @@ impl Task {
 
 /// What stands for the result of a call that goes on as this job.
 pub(crate) fn created(server: &Shared, job: &Job) -> Outcome {
-    Task::new(server, job, "task", "working").write()
+    Task::new(server, job, "task", "working", None).write()
 }
 
 /// Carries out a method for the client's own task of this id.
@@ -175,9 +177,13 @@ pub(crate) async fn method(
 
 /// The task as it stands at this moment.
 async fn get(server: &Shared, negotiated: &Negotiated, jobs: &Arc<Jobs>, job: &Job) -> Outcome {
-    let of = |status: &'static str| Task::new(server, job, "complete", status);
+    let questions = jobs.questions(&job.id);
+    // The first question that waits is looked up before the time: one that waits no more is left out there.
+    let asked = questions.as_ref().and_then(|it| it.first());
+    let changed = questions.and_then(|it| it.changed());
+    let of = |status: &'static str| Task::new(server, job, "complete", status, changed);
     let task = match jobs.state(job).await.map_err(Fault::internal)? {
-        State::Running => match jobs.questions(&job.id).and_then(|it| it.first()) {
+        State::Running => match asked {
             Some((key, params)) => {
                 let input_requests = Some(json!({key: input_request(&params)}));
                 Task { input_requests, ..of("input_required") }
