@@ -25,6 +25,7 @@ use crate::evolve::{Evolved, Hints, Later, remember_store};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
+use crate::terminal::{Form, escape};
 use crate::words::{command_line, one_line};
 
 /// What every verb has: the options, the environment, and the screen.
@@ -524,7 +525,8 @@ fn allow(rules: &[String], file: Option<&Path>) -> String {
         [] => "no rule allows it; `flyto permission test` explains each part of a call".to_owned(),
         rules => {
             let entry = serde_json::json!({"permissions": {"allow": rules}});
-            format!("to allow it, put {} into {file}", one_line(&entry.to_string()))
+            // To be copied: an escape that JSON knows, and every blank.
+            format!("to allow it, put {} into {file}", escape(&entry.to_string(), Form::Json))
         }
     }
 }

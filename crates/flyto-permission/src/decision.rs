@@ -9,7 +9,7 @@
 use std::fmt;
 
 use flyto_diagnostics::OneLine;
-use flyto_tools::Access;
+use flyto_tools::{Access, is_hidden};
 use serde::Serialize;
 
 use crate::{Rule, Verdict};
@@ -149,7 +149,8 @@ impl fmt::Display for Decision {
 
 /// Why a part of a call is judged as it is.
 ///
-/// `Display` is one line: the part, what decided, and the rule that would allow it.
+/// `Display` is one line: the part, what decided, and the rule that would allow it. A rule with a character that cannot be
+/// seen, such as U+202E, is not in it: what a person copies from a text would be another rule.
 ///
 /// ```
 /// use flyto_permission::{Cause, ClassTrust, Request, Rules, Standing, Subject, Verdict};
@@ -208,10 +209,15 @@ impl Reason {
     }
 }
 
+/// Whether texts for people show a character as it is. Others are shown by an escape, which a rule does not have.
+fn is_shown(c: char) -> bool {
+    matches!(c, '"' | '\'' | '\\') || !is_hidden(c) && c.escape_debug().len() == 1
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.subject, self.cause)?;
-        match &self.suggestion {
+        match self.suggestion.as_ref().filter(|it| it.chars().all(is_shown)) {
             Some(rule) => write!(f, "; to allow it: {rule}"),
             None => Ok(()),
         }

@@ -4,7 +4,7 @@
 //! text is that data, for a client that reads texts only. Images and resources follow the text as blocks of their own.
 
 use flyto_host::{CallError, Refusal};
-use flyto_tools::{Block, ToolResult};
+use flyto_tools::{Block, ToolResult, is_hidden};
 use serde::Serialize;
 use serde_json::{Value, json, value::to_raw_value};
 
@@ -180,10 +180,19 @@ fn how_to_allow(server: &Shared, refusal: &Refusal) -> Option<String> {
 impl Shared {
     /// What the operator writes, and where, to allow what these rules allow.
     pub(crate) fn allow_by(&self, rules: &[String]) -> String {
-        let entry = json!({"permissions": {"allow": rules}});
+        let entry = json!({"permissions": {"allow": rules}}).to_string();
+        let entry: String = entry.chars().map(escaped).collect();
         match &self.options.rules_file {
             Some(file) => format!("to allow it, put {entry} into {}", file.display()),
             None => format!("to allow it, put {entry} into the configuration"),
         }
+    }
+}
+
+/// A character of a JSON document, by its escape where it cannot be seen: what is copied has it then.
+fn escaped(c: char) -> String {
+    match is_hidden(c) {
+        true => c.encode_utf16(&mut [0; 2]).iter().map(|it| format!("\\u{it:04x}")).collect(),
+        false => c.to_string(),
     }
 }

@@ -1,5 +1,7 @@
 //! What the rules ask about, and checkpoints, put to the user of the client.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -220,6 +222,57 @@ fn an_approval_for_the_session_releases_no_checkpoint() {
     for _ in 0..2 {
         let (result, questions) = legacy_call(&mut client, &[accept(ONCE)]);
         assert_eq!((text(&result), questions.len()), ("done\n", 1));
+    }
+}
+
+/// A rule that is copied from a question, or from a refusal, holds.
+#[test]
+fn a_rule_that_is_shown_holds_where_it_is_copied() {
+    let place = Place::new();
+    let tool = json!({
+        "name": "t", "description": "d", "command": "echo {{x}}",
+        "parameters": {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]},
+    });
+    place.write("plugins/p/plugin.json", &json!({"name": "p", "tools": [tool]}).to_string());
+    let config = "home/.config/flyto/config.json";
+    for (value, is_in_question) in [
+        ("two  words", true),
+        (r#"a'b "c" \d"#, true),
+        ("größer 字", true),
+        ("\u{202e}evil\u{2066}", false),
+        ("tag\u{e0041}", false),
+        ("e\u{301}", false),
+    ] {
+        let call = call(&json!({"x": value}));
+        place.write(config, "{}");
+        let mut client = Client::legacy(&place, &[], &asks());
+        client.request("tools/call", call.clone());
+        let question = client.receive();
+        let message = question["params"]["message"].as_str().unwrap().to_owned();
+        let rule = message.split_once("; to allow it: ").map(|it| it.1.lines().next().unwrap());
+        assert_eq!(rule.is_some(), is_in_question, "{message}");
+        drop(client);
+        // Without a question it is refused, with the rule as JSON.
+        let mut client = Client::legacy(&place, &[], &json!({}));
+        let refused = client.result("tools/call", call.clone());
+        let (_, entry) = text(&refused).split_once("to allow it, put ").unwrap();
+        let (entry, _) = entry.split_once(" into ").unwrap();
+        assert!(!entry.contains(flyto_tools::is_hidden), "{entry}");
+        drop(client);
+        let operator = place.flyto(&["--plugins", "plugins", "permission", "test", "p:t"]);
+        let given = |it: &mut Command| {
+            it.arg(format!("x={value}"));
+        };
+        let shown = operator.command(given).run().shown();
+        assert_eq!(shown.contains("; to allow it: "), is_in_question, "{shown}");
+
+        let of_question = rule.map(|it| json!({"permissions": {"allow": [it]}}).to_string());
+        for config_text in of_question.iter().map(String::as_str).chain([entry]) {
+            place.write(config, config_text);
+            let mut client = Client::legacy(&place, &[], &json!({}));
+            let result = client.result("tools/call", call.clone());
+            assert_eq!(text(&result), format!("{value}\n"), "{config_text}");
+        }
     }
 }
 
