@@ -18,7 +18,8 @@ and do not try the same by other means. \
 An output that is too long has its middle cut out, and names the file that holds the whole. \
 Arguments that break a tool's schema come back with the place of each mistake.";
 
-/// What stands behind that where calls may go on by themselves.
+/// What stands behind that where calls may go on by themselves. A client asks for this text first, and keeps it: servers may not
+/// be connected to yet.
 const JOBS: &str = " A call that takes minutes: start it with jobs__start, then ask jobs__result.";
 
 /// What stands before that where tools are searched for.
@@ -36,7 +37,7 @@ impl Shared {
             }
         }
         let mut res = FACTS.to_owned();
-        if self.has_job_tools(&tools) {
+        if self.will_have_job_tools(&tools) {
             res.push_str(JOBS);
         }
         if self.options.discovery {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::client::{Client, LEGACY};
 use super::running::{TREE, fifo, lines, survivors, watched};
 use super::tools::{allowed, text};
 use crate::place::Place;
@@ -321,6 +321,45 @@ fn a_tool_with_the_name_of_one_for_jobs_keeps_it() {
     let ran = place.flyto(&["--plugins", "plugins", "list"]).run();
     let told = "jobs:status has the name of a tool of `serve` for jobs, which then offers none";
     assert!(ran.stderr().contains(told), "{}", ran.stderr());
+}
+
+/// A server of the era of handshakes with the tool `status`, which answers once a line comes through the file that is named.
+const LATE_STATUS: &str = r#"
+read -r _ <"$1"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+    answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+    case $line in
+    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"status","description":"d","inputSchema":{"type":"object"}}]}' ;;
+    *'"id"'*) answer '"error":{"code":-32601,"message":"unknown"}' ;;
+    esac
+done
+"#;
+
+/// A client asks for them before the servers of the configuration are connected to.
+#[test]
+fn instructions_name_no_tool_for_jobs_whose_name_a_server_may_take() {
+    for (server, is_named) in [("jobs", false), ("job", true), ("jobs_", true)] {
+        let place = allowed(&[("t", "true", "")]);
+        let mut gate = fifo(&place, "gate");
+        let script = place.write("late.sh", LATE_STATUS);
+        let args = json!([script, place.path().join("plugins/p/gate")]);
+        let config = json!({"mcpServers": {server: {"command": "sh", "args": args}}});
+        place.write("home/.config/flyto/config.json", &config.to_string());
+        let mut client = Client::start(&place, &["--task-after", "60"]);
+        let told = client.initialize(LEGACY, &json!({}))["instructions"].to_string();
+        assert_eq!(told.contains("jobs__"), is_named, "{server}: {told}");
+        gate.write_all(b"go\n").unwrap();
+        let name = format!("{server}__status");
+        let names = loop {
+            let list = client.result("tools/list", json!({}))["tools"].to_string();
+            if list.contains(&name) {
+                break list;
+            }
+        };
+        assert_eq!(names.contains("jobs__start"), is_named, "{names}");
+    }
 }
 
 #[test]

@@ -12,11 +12,14 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{CallOutcome, Jobs, State};
-use crate::server::{
-    Shared,
-    params::Negotiated,
-    peer::{Outcome, Session},
-    result,
+use crate::{
+    Servers,
+    server::{
+        Shared,
+        params::Negotiated,
+        peer::{Outcome, Session},
+        result,
+    },
 };
 
 /// Starts a call.
@@ -36,6 +39,17 @@ impl Shared {
     pub(crate) fn has_job_tools(&self, tools: &Snapshot) -> bool {
         let names = [START, STATUS, RESULT, CANCEL];
         self.jobs.is_some() && names.into_iter().all(|it| tools.get(it).is_none())
+    }
+
+    /// Whether clients will have these tools as far as is known before all servers are connected to: the tools of none that is
+    /// still unknown can take a name.
+    pub(crate) fn will_have_job_tools(&self, tools: &Snapshot) -> bool {
+        let may_take = |server: &String| {
+            let rest = START.strip_prefix(server.as_str());
+            rest.is_some_and(|it| it.starts_with("__"))
+        };
+        let unknown = self.servers.as_ref().map(Servers::unknown).unwrap_or_default();
+        self.has_job_tools(tools) && !unknown.iter().any(may_take)
     }
 }
 
