@@ -350,8 +350,8 @@ fn object_schema(schema: &Value) -> Cow<'_, Map<String, Value>> {
     }
 }
 
-/// An output schema as clients of the Model Context Protocol can read it: the schemas `true` and `false` of properties are
-/// written as objects. `None` where they cannot, as [`check_output`] tells: then the tool goes without.
+/// An output schema as clients of the Model Context Protocol can read it: without keys that are no keywords, with tuples of
+/// older drafts as `prefixItems`, and with the schemas `true` and `false` of properties as objects. `None` where they cannot, as [`check_output`] tells: then the tool goes without.
 ///
 /// ```
 /// use flyto_tools::export::readable_output;
@@ -369,8 +369,13 @@ pub fn readable_output(schema: &Value) -> Option<Map<String, Value>> {
 
 /// The same without a copy, where nothing is written in another way.
 fn readable(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
-    let members = schema.as_object()?;
-    check_output(schema).is_ok().then(|| spelled_out(Cow::Borrowed(members)))
+    let sent = portable::sent(schema);
+    portable::check_sent(&sent).ok()?;
+    Some(spelled_out(match sent {
+        Cow::Borrowed(schema) => Cow::Borrowed(schema.as_object()?),
+        Cow::Owned(Value::Object(members)) => Cow::Owned(members),
+        Cow::Owned(_) => return None,
+    }))
 }
 
 /// The member of an input schema that strict clients cannot read. The protocol gives four members of a schema a type ("MCP 2025-11-25, Schema

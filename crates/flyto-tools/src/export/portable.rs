@@ -3,17 +3,20 @@
 //! Clients compile the output schemas of a tool list to check results. The official TypeScript SDK does so for the whole list at
 //! once, so that one schema that its validator refuses costs every tool of the server. Validators differ in their dialect, in
 //! their keywords and in their regular expressions, so what is checked here is a list of what is known to mean the same in all of
-//! them: anything that is not on it is unportable.
+//! them: a keyword that is not on it is unportable. Keys that are no keywords are left out of what is [sent].
 //!
 //! Measured against: Ajv 8 in the TypeScript SDK 1.x (the class for draft 7, `strict: false`, `validateSchema: false`) and in 2.x
 //! (the class for the dialect that is named), and `jsonschema` in the Python SDK.
 
 mod pattern;
+mod sent;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
+
+pub(super) use self::sent::sent;
 
 /// A part of an output schema for which some clients would lose the whole list, or would refuse results that fit.
 ///
@@ -38,7 +41,7 @@ pub struct Unportable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnportableKind {
-    /// A keyword that some validators refuse, or take for something else. Names that begin with `x-` are none.
+    /// A keyword that some validators refuse, or take for something else.
     #[error("not every validator of JSON Schema reads this keyword alike")]
     Keyword,
     /// A keyword with a value that some validators refuse.
@@ -96,8 +99,6 @@ enum Takes {
     Value,
     /// What asserts nothing. Ajv searches it for addresses of schemas.
     Remark,
-    /// A truth value beside `type`, which Ajv reads and other validators do not.
-    Nullable,
 }
 
 /// What the keywords take that are portable. [`is_loose`] has those among them that some validators do not know.
@@ -137,7 +138,6 @@ fn takes(keyword: &str) -> Option<Takes> {
         | "discriminator" | "example" | "examples" | "readOnly" | "title" | "writeOnly" => {
             Takes::Remark
         }
-        "nullable" => Takes::Nullable,
         _ if keyword.starts_with("x-") => Takes::Remark,
         _ => return None,
     })
@@ -150,7 +150,6 @@ fn is_loose(keyword: &str) -> bool {
         keyword,
         "dependentRequired"
             | "dependentSchemas"
-            | "nullable"
             | "prefixItems"
             | "unevaluatedItems"
             | "unevaluatedProperties"
@@ -167,13 +166,21 @@ const MAX_REFERENCES: usize = 128;
 /// The most schemas of one `anyOf`, `oneOf`, `allOf` or `prefixItems`. Ajv nests the code of each, and has no stack for 2,000.
 const MAX_LISTED: usize = 512;
 
-/// Whether every client can compile an output schema, and takes results that fit it. A tool with another schema is offered
-/// without it.
+/// Whether every client can compile an output schema as it is sent, and takes results that fit it. A tool with another schema
+/// is offered without it.
+///
+/// What says nothing about a result is not sent: keys that are no keywords of JSON Schema, and the `$id` of the whole. A
+/// tuple is sent as `prefixItems`, without what is for the elements behind it.
 ///
 /// # Errors
 ///
-/// The first part that is not portable.
+/// The first part that is not portable. In a tuple of the drafts 6 and 7 its pointer goes through `prefixItems`.
 pub fn check_output(schema: &Value) -> Result<(), Unportable> {
+    check_sent(&sent(schema))
+}
+
+/// The same for a schema as it is [sent].
+pub(super) fn check_sent(schema: &Value) -> Result<(), Unportable> {
     let mut document =
         Document { root: schema, schemas: HashSet::new(), is_inverted: false, n_references: 0 };
     document.find(schema);
@@ -231,7 +238,7 @@ impl<'s> Document<'s> {
         {
             return Err(Unportable::here(UnportableKind::Size));
         }
-        if let Some(why) = self.fault(takes, value, beside) {
+        if let Some(why) = self.fault(takes, value) {
             return Err(Unportable::here(why));
         }
         for (name, part) in parts(takes, value) {
@@ -247,12 +254,7 @@ impl<'s> Document<'s> {
     }
 
     /// What is wrong with the value of a keyword, but for the schemas in it.
-    fn fault(
-        &self,
-        takes: Takes,
-        value: &Value,
-        beside: &Map<String, Value>,
-    ) -> Option<UnportableKind> {
+    fn fault(&self, takes: Takes, value: &Value) -> Option<UnportableKind> {
         let text = value.as_str();
         let is_filled = value.as_array().is_some_and(|it| !it.is_empty());
         let (fits, why) = match takes {
@@ -275,7 +277,6 @@ impl<'s> Document<'s> {
                     Takes::Number => value.is_number(),
                     Takes::Count => value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0),
                     Takes::Flag => value.is_boolean(),
-                    Takes::Nullable => value.as_bool() == Some(true) && beside.contains_key("type"),
                     _ => is_inert(value),
                 },
                 UnportableKind::Value,
@@ -332,12 +333,16 @@ fn is_type(value: &Value) -> bool {
 
 /// Whether clients know a `$schema`.
 fn is_known_dialect(address: &str) -> bool {
-    let address = address.strip_suffix('#').unwrap_or(address);
-    let path = address.strip_prefix("http").map(|it| it.strip_prefix('s').unwrap_or(it));
-    let dialect = path.and_then(|it| it.strip_prefix("://json-schema.org/"));
     let known =
         ["draft-06/schema", "draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema"];
-    dialect.is_some_and(|it| known.contains(&it))
+    dialect(address).is_some_and(|it| known.contains(&it))
+}
+
+/// The path of a published dialect.
+fn dialect(address: &str) -> Option<&str> {
+    let address = address.strip_suffix('#').unwrap_or(address);
+    let path = address.strip_prefix("http").map(|it| it.strip_prefix('s').unwrap_or(it));
+    path?.strip_prefix("://json-schema.org/")
 }
 
 /// Whether a remark has no key that Ajv takes for the address of a schema.

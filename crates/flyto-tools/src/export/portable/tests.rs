@@ -30,11 +30,109 @@ fn what_programs_and_generators_write_is_portable() {
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {}}, "allOf": [{"$ref": "#/definitions/a"}]}),
         json!({"properties": {
             "pair": {"type": "array", "prefixItems": [{"type": "string"}, {}], "minItems": 2},
-            "none": {"type": "string", "nullable": true},
         }, "unevaluatedProperties": false, "dependentRequired": {"a": ["b"]}}),
         json!({"properties": {"a/b": {"items": {}}, "c": {"$ref": "#/properties/a~1b/items"}}}),
     ] {
         assert_eq!(check_output(&schema), Ok(()), "{schema}");
+    }
+}
+
+#[track_caller]
+fn check_sent_as(schema: Value, expect: Value) {
+    assert_eq!(check_output(&schema), Ok(()), "{schema}");
+    assert_eq!(*sent(&schema), expect);
+}
+
+/// What authors and generators write beside keywords: pydantic's `json_schema_extra`, zod's `meta`, OpenAPI.
+#[test]
+fn keys_that_are_no_keywords_are_not_sent() {
+    check_sent_as(
+        json!({
+            "$id": "https://example.org/report",
+            "internal": true,
+            "id": "report",
+            "$async": true,
+            "x-order": 1,
+            "x-part": {"$anchor": "1 2"},
+            "properties": {
+                "units": {"type": "number", "units": "m", "formatMinimum": 1, "nullable": true},
+                "examples": {"examples": [{"$id": "a"}], "title": "T"},
+            },
+            "default": {"units": {"$id": "a"}},
+            "anyOf": [{"required": ["units"], "errorMessage": {"required": "no"}}],
+            "$defs": {"internal": {"internal": true}},
+        }),
+        json!({
+            "x-order": 1,
+            "properties": {"units": {"type": "number"}, "examples": {"title": "T"}},
+            "default": {"units": {"$id": "a"}},
+            "anyOf": [{"required": ["units"]}],
+            "$defs": {"internal": {}},
+        }),
+    );
+    let plain = json!({"properties": {"a": {"items": {"title": "A"}}}});
+    assert!(matches!(sent(&plain), Cow::Borrowed(_)));
+}
+
+/// As zod and schemars write them.
+#[test]
+fn tuples_are_sent_as_prefix_items_alone() {
+    let draft_7 = "http://json-schema.org/draft-07/schema#";
+    check_sent_as(
+        json!({"$schema": draft_7, "definitions": {
+            "pair": {"type": "array", "items": [{"type": "string", "hint": 1}, {}], "minItems": 2, "maxItems": 2},
+            "closed": {"items": [{}, {}], "additionalItems": false},
+            "shorter": {"items": [{}, {}], "additionalItems": false, "maxItems": 1},
+            "longer": {"items": [{}, {}], "additionalItems": false, "maxItems": 5},
+            "open": {"items": [{"properties": {"items": {"items": [{}]}}}], "additionalItems": {"type": "string"}},
+            "list": {"items": {}, "additionalItems": false},
+            "first": {"$ref": "#/definitions/pair/items/0"},
+            "deep": {"$ref": "#/definitions/open/items/0/properties/items/items/0"},
+        }}),
+        json!({"$schema": draft_7, "definitions": {
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}, {}], "minItems": 2, "maxItems": 2},
+            "closed": {"prefixItems": [{}, {}], "maxItems": 2},
+            "shorter": {"prefixItems": [{}, {}], "maxItems": 1},
+            "longer": {"prefixItems": [{}, {}], "maxItems": 2},
+            "open": {"prefixItems": [{"properties": {"items": {"prefixItems": [{}]}}}]},
+            "list": {"items": {}},
+            "first": {"$ref": "#/definitions/pair/prefixItems/0"},
+            "deep": {"$ref": "#/definitions/open/prefixItems/0/properties/items/prefixItems/0"},
+        }}),
+    );
+    let text = json!({"type": "string"});
+    check_sent_as(
+        json!({"properties": {
+            "closed": {"prefixItems": [{}, {}], "items": false},
+            "open": {"prefixItems": [text], "items": {"type": "number"}, "maxItems": 3},
+            "list": {"items": false},
+            "first": {"$ref": "#/properties/open/prefixItems/0"},
+        }}),
+        json!({"properties": {
+            "closed": {"prefixItems": [{}, {}], "maxItems": 2},
+            "open": {"prefixItems": [text], "maxItems": 3},
+            "list": {"items": false},
+            "first": {"$ref": "#/properties/open/prefixItems/0"},
+        }}),
+    );
+    // Where a part that takes more has the whole take less, and in a dialect without such tuples.
+    for (schema, at) in [
+        (
+            json!({"prefixItems": [{}], "items": {}, "allOf": [{"unevaluatedItems": false}]}),
+            "/items",
+        ),
+        (json!({"prefixItems": [{}], "items": {}, "not": {}}), "/prefixItems"),
+        (
+            json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "items": [{}]}),
+            "/items",
+        ),
+        (json!({"$schema": draft_7, "not": {"items": [{}]}}), "/not/prefixItems"),
+        (json!({"$schema": draft_7, "items": []}), "/items"),
+        (json!({"$schema": draft_7, "items": [{"pattern": "(?i)a"}]}), "/prefixItems/0/pattern"),
+        (json!({"items": [{}]}), "/items"),
+        (json!({"$ref": "#/a", "a": {}}), "/$ref"),
+    ] {
+        assert_eq!(check_output(&schema).unwrap_err().pointer, at, "{schema}");
     }
 }
 
@@ -47,31 +145,24 @@ fn anything_else_is_told_with_its_place() {
         json!({"properties": {"a": {"pattern": "^(?i)abc$"}}}),
         json!({"properties": {"a/b": {"items": {"patternProperties": {"(?P<n>a)": {}}}}}}),
         json!({"properties": {"a": {"anyOf": [{}, {"enum": []}]}}}),
-        json!({"properties": {"a": {"nullable": true}}}),
-        json!({"properties": {"a": {"type": ["null"], "nullable": false}}}),
         json!({"properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}}),
         json!({"properties": {"a": {"items": [{}]}}}),
-        json!({"properties": {"a": {"prefixItems": [{}], "items": {"type": "string"}}}}),
+        json!({"properties": {"a": {"prefixItems": [], "items": {"type": "string"}}}}),
         json!({"properties": {"a": {"contains": {}, "minContains": 0}}}),
         json!({"properties": {"a": {"type": "text"}}}),
         json!({"properties": {"a": {"type": []}}}),
         json!({"properties": {"a": null}}),
         json!({"properties": []}),
         json!({"required": true}),
-        json!({"$async": true}),
-        json!({"id": "a"}),
-        json!({"$id": "https://example.org/a"}),
+        json!({"$defs": {"a": {"$id": "https://example.org/a"}}}),
         json!({"$defs": {"a": {"$anchor": "1 2"}}}),
-        json!({"x-a": {"$anchor": "1 2"}}),
         json!({"$ref": "#/x-a", "x-a": {}}),
         json!({"$ref": "#/$defs/b", "$defs": {"a": {}}}),
         json!({"$ref": "https://example.org/a"}),
         json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
         json!({"dependencies": {"a": ["b"]}}),
-        json!({"formatMinimum": "2026-01-01"}),
         json!({"format": 1}),
         inverted(json!({"dependentRequired": {"a": ["b"]}})),
-        inverted(json!({"type": "string", "nullable": true})),
         json!({"then": 1}),
     ]
     .iter()
@@ -81,31 +172,24 @@ fn anything_else_is_told_with_its_place() {
         at /properties/a/pattern: the pattern is not read alike in JavaScript and in Python
         at /properties/a~1b/items/patternProperties/(?P<n>a): the pattern is not read alike in JavaScript and in Python
         at /properties/a/anyOf/1/enum: not every validator of JSON Schema takes this value
-        at /properties/a/nullable: not every validator of JSON Schema takes this value
-        at /properties/a/nullable: not every validator of JSON Schema takes this value
         at /properties/a/exclusiveMinimum: not every validator of JSON Schema takes this value
         at /properties/a/items: not every validator of JSON Schema takes this value
-        at /properties/a/items: not every validator of JSON Schema reads this keyword alike
+        at /properties/a/prefixItems: not every validator of JSON Schema takes this value
         at /properties/a/minContains: not every validator of JSON Schema reads this keyword alike
         at /properties/a/type: not every validator of JSON Schema takes this value
         at /properties/a/type: not every validator of JSON Schema takes this value
         at /properties/a: not every validator of JSON Schema takes this value
         at /properties: not every validator of JSON Schema takes this value
         at /required: not every validator of JSON Schema takes this value
-        at /$async: not every validator of JSON Schema reads this keyword alike
-        at /id: not every validator of JSON Schema reads this keyword alike
-        at /$id: not every validator of JSON Schema reads this keyword alike
+        at /$defs/a/$id: not every validator of JSON Schema reads this keyword alike
         at /$defs/a/$anchor: not every validator of JSON Schema reads this keyword alike
-        at /x-a: not every validator of JSON Schema takes this value
         at /$ref: the reference is no pointer to a schema in the same document
         at /$ref: the reference is no pointer to a schema in the same document
         at /$ref: the reference is no pointer to a schema in the same document
         at /$schema: clients know the drafts 6, 7, 2019-09 and 2020-12 only
         at /dependencies: not every validator of JSON Schema reads this keyword alike
-        at /formatMinimum: not every validator of JSON Schema reads this keyword alike
         at /format: not every validator of JSON Schema takes this value
         at /properties/a/dependentRequired: not every validator of JSON Schema reads this keyword alike
-        at /properties/a/nullable: not every validator of JSON Schema reads this keyword alike
         at /then: not every validator of JSON Schema takes this value"#]].assert_eq(&verdicts.join("\n"));
 }
 
