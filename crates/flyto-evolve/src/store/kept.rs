@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{DefinitionHash, Proposal, ProposalSource, definition::file_name_fault};
 
-/// The most proposals of one tool that wait.
+/// The most proposals of one tool that wait: of agents, and apart from these, of people.
 pub const MAX_PENDING_OF_TOOL: usize = 8;
-/// The most proposals of a store that wait.
+/// The most proposals of a store that wait: of agents, and apart from these, of people.
 pub const MAX_PENDING: usize = 200;
 
 /// How many files in `pending/` that are no proposals are set aside at once: each is recorded, which waits for the disk.
@@ -104,6 +104,11 @@ fn tool_of(id: &str) -> &str {
 }
 
 impl Pending {
+    /// Whether a person made it, or imported it: no tool for agents imports one.
+    fn comes_from_person(&self) -> bool {
+        self.is_of_person || self.imported_from.is_some()
+    }
+
     /// The proposal that waits.
     #[must_use]
     pub fn proposal(&self) -> Proposal {
@@ -125,10 +130,13 @@ impl Store {
     /// Keeps a proposal for a person. The same text waits once. Where there is no room, the oldest proposal whose base has
     /// gone by gives way, since no answer can save it.
     ///
+    /// Proposals of agents and those that a person made or imported are counted apart, so that an agent cannot keep a person's
+    /// own proposal out.
+    ///
     /// # Errors
     ///
-    /// [`StoreError::Waiting`] where [`MAX_PENDING_OF_TOOL`] of the tool wait already, or [`MAX_PENDING`] in all, and none
-    /// is outdated;
+    /// [`StoreError::Waiting`] where [`MAX_PENDING_OF_TOOL`] of the tool wait already, or [`MAX_PENDING`] in all, of agents or
+    /// of people as this one, and none of them is outdated;
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Io`] and [`StoreError::InvalidName`].
     pub fn stage(&self, pending: &Pending) -> Result<(), StoreError> {
         let path = self.pending_path(&pending.id)?;
@@ -136,7 +144,14 @@ impl Store {
         let mut waiting = self.told("list", PENDING, self.files().names(PENDING))?;
         let waited = waiting.iter().any(|it| it.strip_suffix(".json") == Some(&pending.id));
         let tool = |id: &str| id.rsplit_once('-').map_or("", |it| it.0).to_owned();
-        waiting.retain(|it| it.ends_with(".json") && it.strip_suffix(".json") != Some(&pending.id));
+        let is_of_person = pending.comes_from_person();
+        waiting.retain(|it| match it.strip_suffix(".json") {
+            // A file that cannot be read takes no place of a person.
+            Some(id) if id != pending.id => {
+                self.pending_one(id).is_ok_and(|it| it.comes_from_person()) == is_of_person
+            }
+            _ => false,
+        });
         let name = tool(&pending.id);
         let of_tool: Vec<String> = waiting.iter().filter(|it| tool(it) == name).cloned().collect();
         let is_full = of_tool.len() >= MAX_PENDING_OF_TOOL;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flyto_evolve::{
-    Answer, Approver, ApproverError, Decision, MAX_PENDING_OF_TOOL, RecoveredKind, Review, Stage,
-    StoreError,
+    Answer, Approver, ApproverError, Decision, MAX_PENDING_OF_TOOL, ProposalSource, RecoveredKind,
+    Review, Stage, StoreError,
 };
 
 use tokio::sync::Notify;
@@ -37,6 +37,35 @@ async fn a_text_waits_once_under_whatever_name() {
     let mut mended = def("report", "date -u\n");
     mended.description = "Tells the time of day in Greenwich.".into();
     assert_ne!(staged(&bench, &mended, None).await.unwrap(), first);
+}
+
+#[tokio::test]
+async fn what_agents_propose_keeps_no_person_out() {
+    let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(20));
+    bench.save(&def("report", "echo first\n"), None).await;
+    for n in 0..MAX_PENDING_OF_TOOL {
+        let next = def("report", &format!("echo proposal {n}\n"));
+        staged(&bench, &next, Some(1)).await.unwrap();
+    }
+    let from = "a folder".to_owned();
+    for source in [ProposalSource::Person, ProposalSource::Imported { from }] {
+        let own = def("report", &format!("echo {source:?}\n"));
+        let proposal = Proposal::of(&own, "ada").based_on(1).source(source);
+        bench.approver.answers(Answer::Later);
+        assert!(matches!(bench.builder.apply(proposal).await, Ok(Applied::Staged { .. })));
+    }
+    assert_eq!(bench.store().pending().unwrap().len(), MAX_PENDING_OF_TOOL + 2);
+    // Those of people have a bound as well, and take no place of an agent.
+    for n in 2..=MAX_PENDING_OF_TOOL {
+        let own = def("report", &format!("echo own {n}\n"));
+        let proposal = Proposal::of(&own, "ada").based_on(1).source(ProposalSource::Person);
+        bench.approver.answers(Answer::Later);
+        let res = bench.builder.apply(proposal).await.map_err(|it| it.stage());
+        let expected = if n < MAX_PENDING_OF_TOOL { None } else { Some(Stage::Limits) };
+        assert_eq!(res.err(), expected);
+    }
+    let refusal = staged(&bench, &def("report", "echo more\n"), Some(1)).await.unwrap_err();
+    assert_eq!(refusal.stage(), Stage::Limits);
 }
 
 #[tokio::test]
