@@ -279,11 +279,11 @@ impl ToolBuilder {
                 }
                 Answer::Save => {
                     let approval = Approval::now(by, hash).with_tools(checked.tools.clone());
-                    let saved = self.save(proposal, checked, &review, approval).await?;
-                    if let Some(id) = self.twin(proposal, &review).await {
-                        drop(self.blocking(move |store| store.unstage(&id)).await);
+                    // What is saved waits no longer, also where it was proposed before.
+                    if proposal.waits_as.is_none() {
+                        proposal.waits_as = self.twin(proposal, &review).await;
                     }
-                    return Ok(saved);
+                    return self.save(proposal, checked, &review, approval).await;
                 }
                 Answer::Edit(text) => {
                     before = Some((proposal.clone(), is_edited));

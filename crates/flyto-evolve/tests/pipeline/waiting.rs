@@ -40,6 +40,18 @@ async fn a_text_waits_once_under_whatever_name() {
 }
 
 #[tokio::test]
+async fn what_is_saved_waits_no_longer_where_it_was_proposed_before() {
+    let bench = Bench::new();
+    let id = staged(&bench, &def("report", "date -u\n"), None).await.unwrap();
+    let version = bench.save(&def("report", "date -u\n"), None).await;
+    assert_eq!(version.decides.as_ref(), Some(&id));
+    let files = std::fs::read_dir(bench.store().dir().join("pending")).unwrap();
+    assert_eq!(files.count(), 0);
+    // No process was stopped, so the next one has nothing to put in order.
+    assert_eq!(bench.builder.load_all().await.unwrap().recovered, []);
+}
+
+#[tokio::test]
 async fn what_agents_propose_keeps_no_person_out() {
     let bench = Bench::made(ExecEnv::new(Local::new()), |it| it.max_per_session(20));
     bench.save(&def("report", "echo first\n"), None).await;
