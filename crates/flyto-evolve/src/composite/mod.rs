@@ -22,6 +22,7 @@ mod condition;
 mod cut;
 mod kept;
 mod outcome;
+mod places;
 mod read;
 mod registered;
 mod report;

@@ -97,9 +97,23 @@ struct Entry {
 }
 
 impl Parsed {
-    /// The bytes of all texts that were taken apart so far, those counted anew that were taken apart again.
+    /// The bytes of all texts that were read so far, those counted anew that were read again.
     pub(super) fn n_bytes(&self) -> usize {
         self.n_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts a text that is read.
+    pub(super) fn count(&self, text: &str) {
+        self.n_bytes.fetch_add(text.len(), Ordering::Relaxed);
+    }
+
+    /// A part of the output of a step, taken apart, or what keeps it from that.
+    ///
+    /// It is not kept: a part is made for the input of one call, which has a bound of its own.
+    pub(super) fn part(&self, json: &str) -> Result<Value, String> {
+        self.count(json);
+        serde_json::from_str(json)
+            .map_err(|err| format!("the output of a step cannot be looked into: {err}"))
     }
 
     /// The output of a step, taken apart, or what keeps it from that.
@@ -114,15 +128,13 @@ impl Parsed {
             let json = step.json().unwrap_or("null");
             entries.retain(|it| it.of.strong_count() > 0);
             let n_bytes = json.len();
-            self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
             while entries.iter().map(|it| it.n_bytes).sum::<usize>() + n_bytes > MAX_PARSED_BYTES
                 && !entries.is_empty()
             {
                 entries.remove(0);
             }
-            let value = serde_json::from_str(json)
-                .map_err(|err| format!("the output of a step cannot be looked into: {err}"))?;
-            entries.push(Entry { of, n_bytes, value: Arc::new(value) });
+            let value = Arc::new(self.part(json)?);
+            entries.push(Entry { of, n_bytes, value });
         }
         let last = entries.last().map(|it| Arc::clone(&it.value));
         Ok(last.unwrap_or_default())

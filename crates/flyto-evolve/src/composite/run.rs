@@ -212,6 +212,7 @@ impl Run<'_> {
         drop(running);
         let (mut output, mut omitted) = (None, None);
         if ended == Ended::Done {
+            let scope = scope.for_all([&self.composite.output].into_iter(), None);
             match self.composite.output.eval(&scope) {
                 Ok(value) => {
                     output = Some(value);
@@ -339,6 +340,9 @@ impl Run<'_> {
             }
             Err(why) => return failed(why, None, 0),
         }
+        let mut exprs = Vec::new();
+        step.each_expr(&mut |it| exprs.push(it));
+        let scope = scope.for_all(exprs.into_iter(), Some(&step.id));
         let Some(items) = &step.for_each else {
             let CallEnd { value, why, failure, is_of_tool, n_calls } =
                 self.call(index, step, &scope).await;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     MAX_VALUE_BYTES,
+    places::{Places, array_index},
     results::{Output, Parsed, StepValue},
 };
 
@@ -46,13 +47,36 @@ pub(super) struct Scope {
     pub(super) steps: BTreeMap<String, Arc<StepValue>>,
     /// What steps of the call looked into.
     pub(super) parsed: Arc<Parsed>,
+    /// Where the references of the step lead to.
+    pub(super) places: Arc<Places>,
     pub(super) item: Option<(Arc<Value>, usize)>,
 }
 
 impl Scope {
     /// The input, before any step.
     pub(super) fn new(input: Arc<Value>) -> Self {
-        Self { input, steps: BTreeMap::new(), parsed: Arc::default(), item: None }
+        let (parsed, places) = Default::default();
+        Self { input, steps: BTreeMap::new(), parsed, places, item: None }
+    }
+
+    /// The same for expressions that are evaluated in it, once or for many items: each result that they refer to is read once
+    /// here. `own` is the step that they are of, whose output is different at each call, and so is looked into then.
+    pub(super) fn for_all<'a>(
+        self,
+        exprs: impl Iterator<Item = &'a Expr>,
+        own: Option<&str>,
+    ) -> Self {
+        let mut refs: BTreeMap<&str, BTreeMap<&str, &[String]>> = BTreeMap::new();
+        exprs.for_each(|expr| {
+            expr.each_ref(&mut |it| {
+                let is_output = it.tokens.get(2).is_some_and(|it| it == "output");
+                if let Some(id) = it.step().filter(|id| is_output && Some(*id) != own) {
+                    refs.entry(id).or_default().insert(&it.pointer, &it.tokens[3..]);
+                }
+            });
+        });
+        let places = Arc::new(Places::find(refs, &self.steps, &self.parsed));
+        Self { places, ..self }
     }
 }
 
@@ -113,10 +137,16 @@ impl Ref {
                     "output" => match &step.output {
                         None => None,
                         Some(Output::Text) => step.text.as_ref(),
-                        Some(_) => {
-                            taken_apart = scope.parsed.get(step)?;
-                            Some(&*taken_apart)
-                        }
+                        Some(_) => match (scope.places.get(&self.pointer), step.json()) {
+                            (Some(place), Some(json)) => {
+                                let part = place.map(|it| scope.parsed.part(&json[it]));
+                                return Ok(part.transpose()?.as_ref().map(look));
+                            }
+                            _ => {
+                                taken_apart = scope.parsed.get(step)?;
+                                Some(&*taken_apart)
+                            }
+                        },
                     },
                     "text" => step.text.as_ref(),
                     "is_error" => Some(&step.is_error),
@@ -136,12 +166,6 @@ impl Ref {
         });
         Ok(found.map(look))
     }
-}
-
-/// A position as RFC 6901 writes it: without a sign and without zeros before it.
-fn array_index(token: &str) -> Option<usize> {
-    let is_plain = token == "0" || !token.starts_with('0');
-    (is_plain && token.bytes().all(|it| it.is_ascii_digit())).then(|| token.parse().ok())?
 }
 
 impl Expr {

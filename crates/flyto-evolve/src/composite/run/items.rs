@@ -117,3 +117,83 @@ impl Run<'_> {
         ItemEnd { output, omitted: value.omitted, why, failure, is_of_tool, n_calls }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Mutex};
+
+    use async_trait::async_trait;
+    use flyto_tools::{CallContext, Input, ToolCaller, ToolError, ToolResult};
+
+    use super::*;
+    use crate::composite::{read, run::MAX_UNDO_BYTES};
+
+    /// Gives back the lengths of the texts that it is called with.
+    #[derive(Debug)]
+    struct Lengths;
+
+    #[async_trait]
+    impl ToolCaller for Lengths {
+        async fn call_tool(
+            &self,
+            _: &CallContext,
+            _: &str,
+            input: Input,
+        ) -> Result<ToolResult, ToolError> {
+            let texts = input.value().as_object().unwrap().values();
+            let lengths = texts.map(|it| it.as_str().unwrap().len());
+            Ok(ToolResult::text(Value::from_iter(lengths).to_string()))
+        }
+    }
+
+    #[tokio::test]
+    async fn large_lists_are_read_once_for_all_items() {
+        let list = |id: &str| json!({"id": id, "tool": "list"});
+        let part = |id: &str| json!({"$ref": format!("/steps/{id}/output/1")});
+        let with =
+            json!({"a": part("a"), "b": part("b"), "c": part("c"), "own": {"$ref": "/item"}});
+        let undo = json!({"tool": "lengths", "with": with});
+        let each = json!({
+            "id": "each", "tool": "lengths", "for_each": {"$ref": "/input/items"}, "with": with, "undo": undo,
+        });
+        let composite = read(&json!({"steps": [list("a"), list("b"), list("c"), each]})).unwrap();
+        let n_items = 100;
+        let input = Arc::new(json!({"items": vec!["own"; n_items]}));
+        let run = Run {
+            composite: &composite,
+            caller: &Lengths,
+            still: None,
+            ctx: CallContext::new(),
+            inner: CallContext::new(),
+            input: Arc::clone(&input),
+            is_safe: vec![false; 4],
+            n_calls: AtomicUsize::new(0),
+            completed: Mutex::default(),
+            undo_bytes_left: MAX_UNDO_BYTES.into(),
+            kept: None,
+            spill_dir: None,
+        };
+        let mut scope = Scope::new(input);
+        let large = json!(vec!["x".repeat(9_000); 100]).to_string();
+        for id in ["a", "b", "c"] {
+            let value = StepValue {
+                status: "done".into(),
+                is_error: false.into(),
+                truncated: false.into(),
+                text: Some(large.as_str().into()),
+                output: Some(Output::JsonText),
+                omitted: None,
+            };
+            scope.steps.insert(id.to_owned(), value.into());
+        }
+        let parsed = Arc::clone(&scope.parsed);
+        let end = run.step(3, scope).await;
+        assert_eq!(end.status, StepStatus::Done);
+        let outputs = end.value.unwrap().output().unwrap();
+        let outputs: BTreeSet<String> =
+            outputs.as_array().unwrap().iter().map(Value::to_string).collect();
+        assert_eq!(outputs, BTreeSet::from(["[9000,9000,9000,3]".to_owned()]));
+        // Each list once, then three of its parts for the call of each item and for its undo.
+        assert_eq!(parsed.n_bytes(), 3 * large.len() + n_items * 2 * 3 * 9_002);
+    }
+}
