@@ -28,6 +28,7 @@ mod registered;
 mod report;
 mod results;
 mod run;
+mod schemas;
 mod tool;
 mod undo;
 mod value;
