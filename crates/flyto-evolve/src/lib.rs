@@ -73,8 +73,9 @@ pub use replay::{
     differences,
 };
 pub use review::{
-    Answer, Approver, ApproverError, Decision, ExampleOutcome, ExampleReport, Facts, FieldDiff,
-    HiddenCharacter, Review, SecretFinding, ToolChange, diff, hidden_characters, visible,
+    Answer, Approver, ApproverError, CalledTool, Decision, ExampleOutcome, ExampleReport, Facts,
+    FieldDiff, HiddenCharacter, Review, SecretFinding, ToolChange, diff, hidden_characters,
+    visible,
 };
 pub use run::{EvolvedTool, HostContext, inherited};
 pub use store::{

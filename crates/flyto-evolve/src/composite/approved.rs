@@ -13,7 +13,7 @@ use std::{
 use flyto_tools::{CallContext, Input, Registry, ToolError, ToolErrorKind, ToolResult};
 
 use super::{Catalog, Composite, run::Run};
-use crate::{DefinitionHash, Loaded, Version};
+use crate::{CalledTool, DefinitionHash, Facts, Loaded, Version};
 
 /// Run-time tools by name, each with the hash of its text.
 pub(crate) type ToolHashes = BTreeMap<String, DefinitionHash>;
@@ -45,6 +45,52 @@ pub struct NeedsReview {
 }
 
 impl Catalog {
+    /// The tools of the steps in their order, then those that composites among them call, by their names.
+    ///
+    /// Each is there once, with everything that calls it. A tool that is not there is left out: the
+    /// [check](super::check) refuses the composite before a person sees it.
+    pub(crate) fn called(&self, composite: &Composite) -> Vec<CalledTool> {
+        let below = tools_below(composite, |it| self.composite_of(it));
+        let mut names: Vec<&str> = Vec::new();
+        for name in composite.tools().chain(below.iter().map(String::as_str)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let mut res: Vec<CalledTool> =
+            names.into_iter().filter_map(|it| self.called_tool(it)).collect();
+        let mut callers: Vec<(&str, String)> = Vec::new();
+        for step in &composite.steps {
+            callers.push((&step.tool, format!("step {}", step.id)));
+            callers.extend(step.undo.iter().map(|it| (&*it.tool, format!("undo of {}", step.id))));
+        }
+        let inner: Vec<_> =
+            below.iter().filter_map(|it| Some((it, self.composite_of(it)?))).collect();
+        for (name, inner) in &inner {
+            callers.extend(inner.tools().map(|it| (it, format!("the tool {name}"))));
+        }
+        for (name, by) in callers {
+            if let Some(tool) = res.iter_mut().find(|it| it.name == name)
+                && !tool.called_by.contains(&by)
+            {
+                tool.called_by.push(by);
+            }
+        }
+        res
+    }
+
+    fn called_tool(&self, name: &str) -> Option<CalledTool> {
+        let metadata = self.metadata_of(name)?;
+        let definition = self.definition_of(name);
+        Some(CalledTool {
+            name: name.to_owned(),
+            called_by: Vec::new(),
+            metadata,
+            sha256: self.hash_of(name),
+            facts: definition.as_ref().map(Facts::of),
+        })
+    }
+
     /// The run-time tools that the steps and undo steps of a composite call, and those that these call.
     pub(crate) fn hashes(&self, composite: &Composite) -> ToolHashes {
         let names = tools_below(composite, |it| self.composite_of(it));

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     Composite, Expr, MAX_COMPOSITE_DEPTH, read,
-    registered::{composite_of, definition_hash, not_there},
+    registered::{composite_of, definition_hash, definition_of, not_there},
     schemas::reaches,
     value::escaped,
 };
@@ -181,6 +181,16 @@ impl Catalog {
     /// The hash of a tool that was made at run time.
     pub(super) fn hash_of(&self, name: &str) -> Option<DefinitionHash> {
         self.find(name)?.sha256
+    }
+
+    /// What a tool says of itself.
+    pub(super) fn metadata_of(&self, name: &str) -> Option<Metadata> {
+        self.find(name).map(|it| it.metadata)
+    }
+
+    /// The text of a tool that was made at run time, as it is registered.
+    pub(super) fn definition_of(&self, name: &str) -> Option<ToolDefinition> {
+        definition_of(&**self.snapshot.get(name)?.tool()).cloned()
     }
 
     /// The version of a tool that was made at run time.

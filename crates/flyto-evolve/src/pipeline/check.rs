@@ -23,9 +23,10 @@ use serde_json::Value;
 
 use super::{Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, syntax};
 use crate::{
-    Body, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review, SecretFinding,
-    Store, StoreError, ToolChange, ToolDefinition, Version, codes, composite::ToolHashes,
-    definition::placeholder_names, diff, hidden_characters, parse, parse_proposal,
+    Body, CalledTool, DefinitionHash, ExampleReport, Facts, MAX_RATIONALE_BYTES, Replay, Review,
+    SecretFinding, Store, StoreError, ToolChange, ToolDefinition, Version, codes,
+    composite::ToolHashes, definition::placeholder_names, diff, hidden_characters, parse,
+    parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -37,6 +38,7 @@ pub(super) struct Checked {
     pub(super) last: Option<Version>,
     pub(super) secrets: Vec<SecretFinding>,
     pub(super) tools: ToolHashes,
+    pub(super) calls: Vec<CalledTool>,
     pub(super) tool_changes: Vec<ToolChange>,
     pub(super) similar: Vec<String>,
     pub(super) examples: ExampleReport,
@@ -79,10 +81,10 @@ impl ToolBuilder {
         if last.is_none() && loaded.active.len() >= MAX_ACTIVE_TOOLS {
             return Err(Refusal::StoreFull { limit: MAX_ACTIVE_TOOLS });
         }
-        let mut tools = ToolHashes::new();
+        let (mut tools, mut calls) = (ToolHashes::new(), Vec::new());
         if let Body::Composite(value) = &definition.body {
             let steps = syntax::steps(&definition, value, &self.inner.registry)?;
-            tools = steps.tools;
+            (tools, calls) = (steps.tools, steps.calls);
             notes.extend(steps.notes);
         } else {
             syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
@@ -146,6 +148,7 @@ impl ToolBuilder {
             last,
             secrets,
             tools,
+            calls,
             tool_changes,
             similar,
             examples,
@@ -162,6 +165,7 @@ impl ToolBuilder {
             last,
             secrets,
             tools,
+            calls,
             tool_changes,
             similar,
             examples,
@@ -189,6 +193,7 @@ impl ToolBuilder {
             changed_tools: tool_changes.iter().map(|it| it.name.clone()).collect(),
             tool_changes: tool_changes.clone(),
             tools: tools.clone(),
+            calls: calls.clone(),
             similar: similar.clone(),
             examples: examples.clone(),
             replay: replay.clone(),

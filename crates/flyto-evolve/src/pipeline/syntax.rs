@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Refusal;
 use crate::{
-    Body, HostContext, ToolDefinition,
+    Body, CalledTool, HostContext, ToolDefinition,
     composite::{self, Catalog, ToolHashes},
     inherited,
     run::render,
@@ -75,6 +75,8 @@ pub(super) async fn check(
 pub(super) struct Steps {
     /// The run-time tools that they call.
     pub(super) tools: ToolHashes,
+    /// All tools that they call.
+    pub(super) calls: Vec<CalledTool>,
     /// What a reader should know.
     pub(super) notes: Vec<String>,
 }
@@ -105,5 +107,5 @@ pub(super) fn steps(
         derived.destructive.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
         derived.open_world.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
     ));
-    Ok(Steps { tools: catalog.hashes(&composite), notes })
+    Ok(Steps { tools: catalog.hashes(&composite), calls: catalog.called(&composite), notes })
 }

@@ -3,6 +3,7 @@
 //! The crate does not know how a person is asked. It hands over a [`Review`], which is complete and can be serialised, and
 //! takes a [`Decision`]. What is not a clear yes is a no: an error, a panic, and an approver that is not there.
 
+mod called;
 mod commands;
 mod diff;
 mod environment;
@@ -21,6 +22,7 @@ use flyto_tools::CallContext;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use called::CalledTool;
 pub use diff::{FieldDiff, diff};
 pub(crate) use environment::names_read;
 pub use facts::Facts;
@@ -89,6 +91,9 @@ pub struct Review {
     /// The run-time tools that the steps of a composite call, with the hashes of their texts. The approval holds for these:
     /// when one of them changes, the composite [needs review](crate::NeedsReview).
     pub tools: BTreeMap<String, DefinitionHash>,
+    /// The tools that the steps of a composite call, whatever they come from, in the order of the steps, and those that
+    /// composites among them call.
+    pub calls: Vec<CalledTool>,
     /// The names of [`tool_changes`](Self::tool_changes).
     pub changed_tools: Vec<String>,
     /// The tools below a composite that are others than when the proposal began to wait for an answer, or than those that were

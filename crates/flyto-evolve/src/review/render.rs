@@ -74,15 +74,16 @@ impl fmt::Display for Review {
         for it in &self.notes {
             writeln!(f, "note: {}", one_line(it))?;
         }
-        for (tool, hash) in &self.tools {
-            let what = format!("calls {}, sha256 {}", one_line(tool), hash.short());
-            match self.tool_changes.iter().find(|it| it.name == *tool) {
-                None => writeln!(f, "{what}")?,
-                Some(it) => {
-                    writeln!(f, "! {what}, changed since {}", it.since)?;
-                    changes(f, it)?;
-                }
+        for called in &self.calls {
+            let changed = self.tool_changes.iter().find(|it| it.name == called.name);
+            match changed {
+                None => writeln!(f, "calls {called}")?,
+                Some(it) => writeln!(f, "! calls {called}, changed since {}", it.since)?,
             }
+            for danger in called.facts.iter().flat_map(|it| &it.dangers) {
+                writeln!(f, "! {} {}", one_line(&called.name), one_line(danger))?;
+            }
+            changed.map_or(Ok(()), |it| changes(f, it))?;
         }
         for it in self.tool_changes.iter().filter(|it| it.is_gone) {
             let name = one_line(&it.name);

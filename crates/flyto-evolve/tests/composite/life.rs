@@ -6,6 +6,7 @@ use flyto_evolve::{
     HostContext, NewVersion, Proposal, Refusal, Review, Store, ToolBuilder,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
+use tempfile::TempDir;
 
 use super::*;
 
@@ -21,7 +22,7 @@ impl Approver for Yes {
 }
 
 pub(crate) struct Life {
-    temp: tempfile::TempDir,
+    temp: TempDir,
     pub(crate) bench: Bench,
     pub(crate) approver: Arc<Yes>,
     pub(crate) builder: ToolBuilder,
@@ -37,7 +38,7 @@ impl Life {
         Self::with(temp, approver.clone(), approver)
     }
 
-    fn with(temp: tempfile::TempDir, approver: Arc<Yes>, asked: Arc<dyn Approver>) -> Self {
+    pub(crate) fn with(temp: TempDir, approver: Arc<Yes>, asked: Arc<dyn Approver>) -> Self {
         let bench = Bench::new();
         let store = Store::new(temp.path().join("evolution"));
         let env: Environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
@@ -439,7 +440,7 @@ async fn a_composite_needs_review_once_a_tool_of_its_steps_is_another_one() {
     // The tools of the host are the host's to answer for.
     assert_eq!(approved.iter().collect::<Vec<_>>(), [(&"part".to_owned(), &first.hash())]);
     let review = life.approver.0.lock().unwrap().last().unwrap().to_string();
-    assert!(review.contains(&format!("calls part, sha256 {}\n", first.hash().short())), "{review}");
+    assert!(review.contains(&format!("calls part, sha256 {}: ", first.hash().short())), "{review}");
     life.call("whole", json!({})).await.unwrap();
 
     life.apply(&script("echo two\n"), Some(1)).await.unwrap();

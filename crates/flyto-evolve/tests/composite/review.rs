@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use flyto_evolve::{Proposal, Review};
+use flyto_tools::Origin;
 
 use super::*;
 use crate::life::{Life, job};
@@ -86,7 +87,10 @@ async fn a_composite_that_is_asked_about_again_is_shown_with_what_changed_below_
         read_only:
          false
 
-        ! calls do_it, sha256 HASH, changed since version 1 was approved
+        calls inner, sha256 HASH: evolved, version 1, class generic, may destroy, may reach other systems; for step s0
+        calls undo_it, sha256 HASH: evolved, version 1, class bash, may destroy, may reach other systems; for step s1
+        ! calls do_it, sha256 HASH: evolved, version 2, class bash, may destroy, may reach other systems, reads HOME; for the tool inner, changed since version 1 was approved
+        ! do_it removes directories (rm -r)
 
         script of do_it:
         @@ -1,2 +1,2 @@
@@ -94,8 +98,6 @@ async fn a_composite_that_is_asked_about_again_is_shown_with_what_changed_below_
         +rm -rf "$HOME"/x
          echo done
 
-        calls inner, sha256 HASH
-        calls undo_it, sha256 HASH
         examples: none
     "#]],
     );
@@ -166,4 +168,35 @@ async fn a_step_whose_version_is_gone_by_needs_review() {
     assert_eq!(needs_review(), [of_part("above"), of_part("whole")]);
     let err = life.call("whole", json!({})).await.unwrap_err();
     assert!(err.chain().contains("the version of the tool \"part\" is 3, and version 1"), "{err}");
+}
+
+#[tokio::test]
+async fn each_tool_that_a_composite_calls_is_shown_with_what_it_may_do() {
+    let life = approved().await;
+    change(&life).await;
+    let mut plugin = Metadata::new();
+    plugin.origin = Origin::Plugin { plugin: "p".into() };
+    (plugin.version, plugin.destructive) = (Some("1.2".into()), Some(true));
+    let send = NativeTool::builder("send", "Sends a text.").metadata(plugin);
+    let send = send.run(|_, _: Object| async { "sent" }).unwrap();
+    life.bench.registry.register("p", Arc::new(send)).unwrap();
+    let steps = json!({"steps": [
+        {"id": "a", "tool": "echo", "undo": {"tool": "send"}},
+        {"id": "b", "tool": "send", "after": ["a"]},
+        {"id": "c", "tool": "inner"},
+    ]});
+    let def = ToolDefinition::composite("job", "Does a job.", steps);
+    let review = life.builder.dry_run(&Proposal::of(&def, "s")).await.unwrap();
+    let text = review.calls.iter().fold(review.to_string(), |text, it| {
+        it.sha256.iter().fold(text, |text, it| text.replace(&it.short(), "HASH"))
+    });
+    let lines = text.lines().filter(|it| it.starts_with("calls ") || it.starts_with("! "));
+    expect![[r#"
+        calls echo: native, class undeclared, changes nothing; for step a
+        calls send: plugin p, version 1.2, class undeclared, destroys, may reach other systems; for undo of a, step b
+        calls inner, sha256 HASH: evolved, version 1, class generic, may destroy, may reach other systems; for step c
+        calls do_it, sha256 HASH: evolved, version 2, class bash, may destroy, may reach other systems, reads HOME; for the tool inner
+        ! do_it removes directories (rm -r)
+    "#]]
+    .assert_eq(&lines.map(|it| format!("{it}\n")).collect::<String>());
 }
