@@ -86,6 +86,14 @@ impl ToolBuilder {
             let steps = syntax::steps(&definition, value, &self.inner.registry)?;
             (tools, calls) = (steps.tools, steps.calls);
             notes.extend(steps.notes);
+            let unsaved: Vec<&str> =
+                tools.keys().map(String::as_str).filter(|it| self.is_once(it)).collect();
+            if !unsaved.is_empty() {
+                notes.push(format!(
+                    "it can run once and not be saved: what it calls is there for this session only ({})",
+                    unsaved.join(", ")
+                ));
+            }
         } else {
             syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
         }

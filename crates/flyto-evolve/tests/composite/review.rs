@@ -1,7 +1,7 @@
 //! What a person is shown of a composite whose tools changed.
 
 use expect_test::{Expect, expect};
-use flyto_evolve::{Proposal, Review};
+use flyto_evolve::{Answer, Applied, Approver, ApproverError, Decision, Proposal, Review};
 use flyto_tools::Origin;
 
 use super::*;
@@ -199,4 +199,29 @@ async fn each_tool_that_a_composite_calls_is_shown_with_what_it_may_do() {
         ! do_it removes directories (rm -r)
     "#]]
     .assert_eq(&lines.map(|it| format!("{it}\n")).collect::<String>());
+}
+
+/// Lets every tool run once.
+#[derive(Debug)]
+struct Once;
+
+#[async_trait::async_trait]
+impl Approver for Once {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        Ok(Decision::new(Answer::Once, "ada"))
+    }
+}
+
+#[tokio::test]
+async fn a_composite_of_a_tool_for_this_session_says_that_it_cannot_be_saved() {
+    let life = Life::with(tempfile::tempdir().unwrap(), Arc::default(), Arc::new(Once));
+    let part = ToolDefinition::script("part", "Is a part.", "echo part\n");
+    life.builder.apply(Proposal::of(&part, "s")).await.unwrap();
+    let whole = Proposal::of(&job("whole", &["part"]), "s");
+    let review = life.builder.dry_run(&whole).await.unwrap();
+    let note =
+        "it can run once and not be saved: what it calls is there for this session only (part)";
+    assert!(review.notes.iter().any(|it| it == note), "{:?}", review.notes);
+    assert!(matches!(life.builder.apply(whole).await, Ok(Applied::Once { .. })));
+    assert_eq!(life.call("whole", json!({})).await.unwrap().output, "part\n");
 }
