@@ -79,6 +79,14 @@ impl Stop {
         }
     }
 
+    /// The first thing to do about it.
+    pub(crate) fn first_help(&self) -> Option<&str> {
+        match self {
+            Self::Error(trouble) => trouble.help.first().map(String::as_str),
+            Self::Closed | Self::Killed(_) => None,
+        }
+    }
+
     /// How the program ends for it; `None` where nothing is to be said.
     pub(crate) fn exit(&self) -> Option<Exit> {
         match self {

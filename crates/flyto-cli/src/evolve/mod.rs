@@ -202,11 +202,14 @@ impl Evolved {
 /// That a composite is not run before it is approved again, and what does that.
 pub(crate) fn needs_review(it: &NeedsReview) -> String {
     let tools: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
+    let answer = match &it.refused {
+        Some(why) => format!("it cannot be approved as it is: {}", one_line(why)),
+        None => approve(&it.name),
+    };
     format!(
-        "the tool {} needs review, since tools that it calls changed ({}): {}",
+        "the tool {} needs review, since tools that it calls changed ({}): {answer}",
         one_line(&it.name),
         tools.join(", "),
-        approve(&it.name)
     )
 }
 

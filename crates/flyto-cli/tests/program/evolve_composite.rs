@@ -309,6 +309,42 @@ fn a_composite_without_its_tool_is_shown_with_why_it_is_refused() {
 }
 
 #[test]
+fn a_composite_that_asks_for_a_version_that_is_gone_offers_no_answer() {
+    let place = Place::new();
+    approve(
+        &place,
+        &json!({"name": "part", "description": "A part.", "script": "echo a\n"}).to_string(),
+    );
+    let composite = |name: &str| {
+        let steps = json!([{"id": name, "tool": "part", "version": 1}]);
+        json!({"name": name, "description": format!("The {name}."), "execution_type": "composite", "composite": {"steps": steps}})
+            .to_string()
+    };
+    approve(&place, &composite("whole"));
+    let waits = place.staged(&composite("other"), &["--distinct-because", "a test"]);
+    place.told(&["archive", "part"]);
+    let restored = place.evolve(&["restore", "part"]);
+    let told = "the tool whole needs review, since tools that it calls changed (part): it cannot be approved as it is";
+    assert!(restored.stderr().contains(told), "{}", restored.shown());
+    let why = "cannot be approved as it is: the version of the tool \"part\" is 3, and version 1 is asked for; propose ";
+    let listed = place.evolve(&["list"]);
+    assert_eq!(listed.stderr().matches(why).count(), 2, "{}", listed.shown());
+    assert!(!listed.stderr().contains("approve ID"), "{}", listed.shown());
+    assert!(place.evolving(&["list"]).run().stderr().contains("it cannot be approved as it is"));
+    let id = place.told(&["list"])["needs_review"][0]["id"].as_str().unwrap().to_owned();
+    for id in ["whole", &id] {
+        let ran = place.evolve(&["approve", "--yes", id]);
+        assert_eq!(ran.code, Some(5), "{}", ran.shown());
+        let help = "propose FILE --base 1` proposes it again, and `flyto";
+        assert!(ran.stderr().contains(why) && ran.stderr().contains(help), "{}", ran.shown());
+    }
+    for id in [&id, &waits] {
+        let shown = place.evolve(&["show", id]).stderr();
+        assert!(shown.contains("write the version that is there, or leave it out"), "{shown}");
+    }
+}
+
+#[test]
 fn the_guide_shows_a_composite_that_runs() {
     let guide = include_str!("../../../../docs/guide/evolve.md");
     let section = guide.split("\n## ").find(|it| it.starts_with("A composite\n")).unwrap();

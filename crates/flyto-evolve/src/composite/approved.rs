@@ -10,10 +10,11 @@ use std::{
     sync::Arc,
 };
 
+use flyto_diagnostics::quoted;
 use flyto_tools::{CallContext, Input, Registry, ToolError, ToolErrorKind, ToolResult};
 
 use super::{Catalog, Composite, run::Run};
-use crate::{CalledTool, DefinitionHash, Facts, Loaded, Version};
+use crate::{CalledTool, DefinitionHash, Facts, Loaded, ToolDefinition, Version};
 
 /// Run-time tools by name, each with the hash of its text.
 pub(crate) type ToolHashes = BTreeMap<String, DefinitionHash>;
@@ -42,6 +43,8 @@ pub struct NeedsReview {
     /// The tools of its steps, and those that composites among them call, that have another text now, were archived, or were not
     /// there when it was approved, and those that have another version than a step asks for, in the order of their names.
     pub tools: Vec<String>,
+    /// Why no answer can approve it as it is, by [`Loaded::version_fault`].
+    pub refused: Option<String>,
 }
 
 impl Catalog {
@@ -185,6 +188,35 @@ fn tools_below(
     res
 }
 
+/// The composites that a composite calls, and those that these call, by their names.
+pub(super) fn composites_below(
+    composite: &Composite,
+    find: impl Fn(&str) -> Option<Arc<Composite>>,
+) -> Vec<(String, Arc<Composite>)> {
+    let names = tools_below(composite, &find).into_iter();
+    names.filter_map(|it| find(&it).map(|inner| (it, inner))).collect()
+}
+
+/// The first step that asks for another version of its tool than the one that is there, with what is wrong.
+///
+/// `version` gives the version of a run-time tool that can be called. A tool of another source has none, so no step that asks
+/// for a version can call it.
+pub(super) fn wrong_version(
+    composite: &Composite,
+    version: impl Fn(&str) -> Option<u64>,
+) -> Option<(usize, String)> {
+    composite.steps.iter().enumerate().find_map(|(index, step)| {
+        let wanted = step.version?;
+        let tool = quoted(&step.tool);
+        let is = match version(&step.tool) {
+            Some(found) if found == wanted => return None,
+            Some(found) => format!("the version of the tool {tool} is {found}"),
+            None => format!("the tool {tool} has no version that can be called"),
+        };
+        Some((index, format!("{is}, and version {wanted} is asked for")))
+    })
+}
+
 /// The names whose hashes differ, or that only one of both has.
 pub(crate) fn changed(approved: &ToolHashes, now: &ToolHashes) -> Vec<String> {
     let gone = approved.keys().filter(|it| !now.contains_key(*it));
@@ -228,10 +260,41 @@ impl Loaded {
             let (name, version) = (it.definition.name.clone(), it.number);
             (!tools.is_empty()).then(|| {
                 let id = it.hash().with_tools(&now).proposal_id(&name);
-                NeedsReview { name, id, version, tools }
+                let refused = self.version_fault(&it.definition);
+                NeedsReview { name, id, version, tools, refused }
             })
         };
         composites.values().filter_map(of).collect()
+    }
+
+    /// Why no answer can approve a composite with this text, and what to do instead; `None` where no version keeps it from that.
+    ///
+    /// One of its steps, or one of a composite that it calls, asks for another version of a tool than the one that can be called.
+    /// A number is given once, so neither a rollback nor a restore brings that version back.
+    ///
+    /// ```
+    /// # let temp = tempfile::tempdir()?;
+    /// use flyto_evolve::{Store, ToolDefinition};
+    ///
+    /// let loaded = Store::new(temp.path().join("evolution")).load()?;
+    /// let script = ToolDefinition::script("now", "The time.", "date\n");
+    /// assert_eq!(loaded.version_fault(&script), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn version_fault(&self, definition: &ToolDefinition) -> Option<String> {
+        let find = |name: &str| self.active.iter().find(|it| it.definition.name == name);
+        let composite = Composite::of(definition)?;
+        let below =
+            composites_below(&composite, |it| Composite::of(&find(it)?.definition).map(Arc::new));
+        let below = below.iter().map(|it| (&it.0, &*it.1));
+        [(&definition.name, &composite)].into_iter().chain(below).find_map(|(of, it)| {
+            let (_, what) = wrong_version(it, |it| Some(find(it)?.number))?;
+            let of = quoted(of);
+            Some(format!(
+                "{what}; propose {of} again with the version that is there, or without one"
+            ))
+        })
     }
 
     /// The tools that can be called and that the steps and undo steps of a composite call, and those that these call.

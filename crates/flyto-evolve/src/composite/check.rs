@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Composite, Expr, MAX_COMPOSITE_DEPTH, read,
+    Composite, Expr, MAX_COMPOSITE_DEPTH,
+    approved::{composites_below, wrong_version},
+    read,
     registered::{composite_of, definition_hash, definition_of, not_there},
     schemas::reaches,
     value::escaped,
@@ -337,7 +339,7 @@ pub(crate) fn check(
         return Err(faults);
     }
     let derived = catalog.derive(&def.name, composite).map_err(|it| vec![it])?;
-    versions(composite, catalog).map_err(|it| vec![it])?;
+    versions(&def.name, composite, catalog).map_err(|it| vec![it])?;
     claims(def, composite, catalog, derived).map_err(|it| vec![it])?;
     let unused = composite.unused();
     let mut notes: Vec<String> =
@@ -373,28 +375,33 @@ pub(super) fn check_again(
     catalog: &Catalog,
 ) -> Result<(), StepFault> {
     let derived = catalog.derive(&def.name, composite)?;
-    versions(composite, catalog)?;
+    versions(&def.name, composite, catalog)?;
     claims(def, composite, catalog, derived)
 }
 
-/// Whether each step that asks for a version gets it. A tool that has no versions, since it was not
-/// made at run time, fits no step that asks for one.
-fn versions(composite: &Composite, catalog: &Catalog) -> Result<(), StepFault> {
-    for (index, step) in composite.steps.iter().enumerate() {
-        let Some(wanted) = step.version else { continue };
-        let found = catalog.version_of(&step.tool);
-        if found != Some(wanted) {
-            let found = found.map_or_else(|| "not counted".to_owned(), |it| it.to_string());
-            let what = format!(
-                "the version of the tool {} is {found}, and version {wanted} is asked for",
-                quoted(&step.tool)
-            );
-            let at = format!("/composite/steps/{index}/version");
-            return Err(StepFault::new(
-                &at,
-                what,
-                "write the version that is there, or leave it out",
-            ));
+/// Whether each step that asks for a version gets it, those of composites below included. A tool that has no versions, since it
+/// was not made at run time, fits no step that asks for one.
+fn versions(name: &str, composite: &Composite, catalog: &Catalog) -> Result<(), StepFault> {
+    let inner = composites_below(composite, |it| catalog.composite_of(it));
+    let inner = inner.iter().map(|it| (it.0.as_str(), &*it.1));
+    let version = |tool: &str| catalog.version_of(tool);
+    for (of, composite) in [(name, composite)].into_iter().chain(inner) {
+        if let Some((index, what)) = wrong_version(composite, version) {
+            return Err(match of == name {
+                true => StepFault::new(
+                    &format!("/composite/steps/{index}/version"),
+                    what,
+                    "write the version that is there, or leave it out",
+                ),
+                false => StepFault::new(
+                    "/composite/steps",
+                    format!("the tool {}, which it calls, cannot be called: {what}", quoted(of)),
+                    format!(
+                        "propose {} again first, with the version that is there or without one",
+                        quoted(of)
+                    ),
+                ),
+            });
         }
     }
     Ok(())

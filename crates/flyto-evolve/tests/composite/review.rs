@@ -1,7 +1,7 @@
 //! What a person is shown of a composite whose tools changed.
 
 use expect_test::{Expect, expect};
-use flyto_evolve::{Answer, Applied, Approver, ApproverError, Decision, Proposal, Review};
+use flyto_evolve::{Answer, Applied, Approver, ApproverError, Decision, Proposal, Review, Stage};
 use flyto_tools::Origin;
 
 use super::*;
@@ -168,6 +168,26 @@ async fn a_step_whose_version_is_gone_by_needs_review() {
     assert_eq!(needs_review(), [of_part("above"), of_part("whole")]);
     let err = life.call("whole", json!({})).await.unwrap_err();
     assert!(err.chain().contains("the version of the tool \"part\" is 3, and version 1"), "{err}");
+    // No answer can approve them: it would have nothing run.
+    let loaded = life.builder.store().load().unwrap();
+    for it in loaded.needs_review() {
+        let what = "the version of the tool \"part\" is 3, and version 1 is asked for; propose \"whole\" again with the version \
+                    that is there, or without one";
+        assert_eq!(it.refused.as_deref(), Some(what));
+        let last = life.builder.store().last(&it.name).unwrap().unwrap();
+        let refusal = life.builder.apply(Proposal::again(&last, "ada")).await.unwrap_err();
+        assert_eq!(refusal.stage(), Stage::Syntax);
+        assert!(refusal.advice().contains("the version that is there"), "{}", refusal.advice());
+    }
+    let err = life.call("above", json!({})).await.unwrap_err();
+    assert!(err.chain().contains("\"whole\", which it calls, cannot be called"), "{err}");
+    // What was said to do has both run.
+    let steps = json!({"steps": [{"id": "a", "tool": "part"}]});
+    life.apply(&ToolDefinition::composite("whole", "Is a whole.", steps), Some(1)).await.unwrap();
+    let last = life.builder.store().last("above").unwrap().unwrap();
+    life.builder.apply(Proposal::again(&last, "ada")).await.unwrap();
+    assert_eq!(needs_review(), []);
+    assert!(!life.call("above", json!({})).await.unwrap().is_error());
 }
 
 #[tokio::test]

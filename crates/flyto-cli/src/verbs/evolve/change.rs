@@ -1,6 +1,6 @@
 //! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
-use flyto_evolve::{Change, Replay, Settled, Status, StoreError};
+use flyto_evolve::{Change, NeedsReview, Replay, Settled, Status, StoreError};
 use serde::Serialize;
 
 use super::decide::{changed, check_text, working};
@@ -121,9 +121,9 @@ pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
         session.screen.note(pins(name));
     }
     let reviews = store.load().map(|it| it.needs_review()).unwrap_or_default();
-    if let Some(review) = reviews.iter().find(|it| it.name == name) {
-        session.screen.note(needs_review(review));
-    }
+    // One that asks for a version by its number does not run again by this.
+    let is_of_it = |it: &&NeedsReview| it.name == name || it.tools.iter().any(|it| it == name);
+    reviews.iter().filter(is_of_it).for_each(|it| session.screen.note(needs_review(it)));
     Ok(res)
 }
 

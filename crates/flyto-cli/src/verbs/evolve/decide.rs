@@ -196,7 +196,12 @@ pub(super) enum Waiting {
     /// A file that was edited, or never approved: the name of its tool, and the id of its text.
     File { name: String, id: String },
     /// A composite whose tools changed: its name, and the id of its text.
-    Composite { name: String, id: String },
+    Composite {
+        name: String,
+        id: String,
+        /// Why no answer can approve it as it is.
+        refused: Option<String>,
+    },
 }
 
 impl Waiting {
@@ -212,7 +217,8 @@ impl Waiting {
         let loaded = store.load().map_err(failed)?;
         let needs_review = loaded.needs_review();
         let composites = needs_review.into_iter();
-        let composites = composites.map(|it| Self::Composite { name: it.name, id: it.id });
+        let composites =
+            composites.map(|it| Self::Composite { name: it.name, id: it.id, refused: it.refused });
         let (files, versions): (Vec<_>, Vec<_>) =
             loaded.unapproved.into_iter().partition(|it| it.version.is_none());
         let files = files.into_iter();
@@ -268,6 +274,9 @@ pub(super) fn damaged(store: &Store, wanted: &str) -> Result<Option<Stop>, Stop>
 pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     let waiting = Waiting::find(&session.evolve_store()?, &args.name)?;
     let id = waiting.id();
+    if let Waiting::Composite { name, refused: Some(why), .. } = &waiting {
+        return Err(cannot_be_approved(name, why, &session.evolve_store()?));
+    }
     let approver: Arc<dyn Approver> = if args.yes {
         if id != args.name {
             return Err(Stop::usage("`--yes` approves a text by its id, which has its hash")
@@ -318,6 +327,17 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
         }
         false => stop,
     })
+}
+
+/// That no answer can approve a composite, since a version that it asks for is gone.
+fn cannot_be_approved(name: &str, why: &str, store: &Store) -> Stop {
+    let what = format!("{name:?} cannot be approved as it is: {}", one_line(why));
+    let last = store.last(name).ok().flatten().map(|it| it.number.to_string());
+    Stop::new(Why::Refused, what).with_help(format!(
+        "{} proposes it again, and {} archives it",
+        by_evolve(["propose", "FILE", "--base", last.as_deref().unwrap_or("N")]),
+        by_evolve(["deny", name]),
+    ))
 }
 
 /// Asks anew about a composite.

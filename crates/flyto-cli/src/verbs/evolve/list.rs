@@ -1,5 +1,6 @@
 //! `evolve list`: the tools of the store, and what waits.
 
+use flyto_diagnostics::Source;
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
@@ -57,10 +58,11 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let loaded = store.load().map_err(failed)?;
     let needs_review = loaded.needs_review();
-    let Loaded { active, archived, held, unapproved, mut damaged, set_aside, .. } = loaded;
-    add_older(&mut damaged, &store)?;
     // Where they cannot be listed, what cannot be used says so.
     let pending = store.pending().unwrap_or_default();
+    let faults: Vec<Option<String>> = pending.iter().map(|it| fault(it, &loaded)).collect();
+    let Loaded { active, archived, held, unapproved, mut damaged, set_aside, .. } = loaded;
+    add_older(&mut damaged, &store)?;
     let mut versions: Vec<&Version> = active.iter().chain(&archived).chain(&held).collect();
     versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
     let known = Known::of(&store);
@@ -121,9 +123,13 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         let gap = if tools.is_empty() { "" } else { "\n" };
         let mut table = Table::new(["WAITS", "BASED ON", "PROPOSED BY"]);
         let base = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| it.to_string());
-        for it in pending {
+        // Whether an answer can approve one of them, and why none can approve which.
+        let (mut can_be_approved, mut refused) = (false, Vec::new());
+        for (it, fault) in pending.iter().zip(faults) {
             let current = tools.iter().find(|tool| tool.name == name_of(&it.id));
             let is_outdated = current.map(|it| it.evolution.version) != it.base;
+            can_be_approved |= !is_outdated && fault.is_none();
+            refused.extend(fault.map(|why| (&it.id, why)));
             let base = base(it.base) + if is_outdated { ", outdated" } else { "" };
             table.row([one_line(&it.id), base, one_line(&it.proposed_by)]);
         }
@@ -133,16 +139,25 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
                 (None, Some(_)) => "an edit of its file".to_owned(),
                 (None, None) => "its file".to_owned(),
             };
+            can_be_approved |= it.version.is_none();
             table.row([one_line(it.id), base(it.base), what]);
         }
         for it in &needs_review {
             let changed: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
             let why = format!("a change of {}", changed.join(", "));
+            can_be_approved |= it.refused.is_none();
+            refused.extend(it.refused.clone().map(|why| (&it.id, why)));
             table.row([one_line(&it.id), base(Some(it.version)), why]);
         }
         screen.answer(format!("{gap}{}", table.draw(screen.stdout)))?;
-        let approve = by_evolve(["approve", "ID"]);
-        screen.note(format_args!("{approve} shows what waits, and asks"));
+        if can_be_approved {
+            let approve = by_evolve(["approve", "ID"]);
+            screen.note(format_args!("{approve} shows what waits, and asks"));
+        }
+        for (id, why) in refused {
+            let (id, why) = (one_line(id), one_line(&why));
+            screen.note(format_args!("{id} cannot be approved as it is: {why}"));
+        }
     }
     let sentence =
         |it: &Damaged<'_>| format!("{} cannot be used: {}", one_line(&it.file), one_line(it.why));
@@ -152,6 +167,12 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         screen.note(set_aside_remark(&files));
     }
     Ok(Exit::Ok)
+}
+
+/// Why no answer can approve a proposal that waits, where a version that it asks for is the reason.
+fn fault(pending: &Pending, loaded: &Loaded) -> Option<String> {
+    let source = Source::new(&*pending.id, &*pending.definition);
+    loaded.version_fault(&flyto_evolve::parse(&source).definition?)
 }
 
 /// Adds versions that cannot be used while a newer one is in force.

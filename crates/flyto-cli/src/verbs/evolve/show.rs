@@ -62,8 +62,14 @@ fn refused(waiting: &Waiting, why: Stop, session: &Session) -> Result<Exit, Stop
         return Ok(Exit::Ok);
     }
     fields(&flyto_evolve::diff(None, &definition), screen)?;
-    screen.note(format_args!("it would be refused now: {}", one_line(refused)));
+    would_be_refused(&why, screen);
     Ok(Exit::Ok)
+}
+
+/// Tells why what waits would be refused, and what to do instead.
+fn would_be_refused(why: &Stop, screen: Screen) {
+    screen.note(format_args!("it would be refused now: {}", one_line(why.message())));
+    why.first_help().into_iter().for_each(|it| screen.note(one_line(it)));
 }
 
 /// A proposal as it was stored, with why it would be refused now.
@@ -83,7 +89,7 @@ fn stored(id: &str, why: Stop, session: &Session) -> Result<Exit, Stop> {
         Some(definition) => fields(&flyto_evolve::diff(None, &definition), screen)?,
         None => screen.answer(tame(&flyto_evolve::visible(&pending.definition)))?,
     }
-    screen.note(format_args!("it would be refused now: {}", one_line(refused)));
+    would_be_refused(&why, screen);
     Ok(Exit::Ok)
 }
 
