@@ -48,8 +48,8 @@ pub(crate) enum EvolveWhat {
     Acknowledge(Acknowledge),
     /// Runs a version over recorded calls, and shows where it delivers something else
     Replay(Replay),
-    /// Removes the recorded calls of a tool
-    Forget(Named),
+    /// Removes the recorded calls of a tool, or has versions that are gone told no more
+    Forget(Forget),
     /// Makes a version with the text of an earlier one
     Rollback(Rollback),
     /// Sets a tool aside: it cannot be called, and every version stays
@@ -80,11 +80,11 @@ impl Evolve {
             EvolveWhat::Show(it) => &mut it.common,
             EvolveWhat::Diff(it) => &mut it.common,
             EvolveWhat::History(it)
-            | EvolveWhat::Forget(it)
             | EvolveWhat::Archive(it)
             | EvolveWhat::Restore(it)
             | EvolveWhat::Pin(it)
             | EvolveWhat::Unpin(it) => &mut it.common,
+            EvolveWhat::Forget(it) => &mut it.common,
             EvolveWhat::Approve(it) => &mut it.common,
             EvolveWhat::Deny(it) => &mut it.common,
             EvolveWhat::Acknowledge(it) => &mut it.common,
@@ -109,6 +109,19 @@ pub(crate) struct Plain {
 pub(crate) struct Named {
     /// The name of the tool
     pub(crate) name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Forget {
+    /// The name of the tool
+    pub(crate) name: String,
+    /// Has versions whose files were removed from the history on purpose told no more; recorded calls stay
+    ///
+    /// A file that was lost can be put back from a copy instead. The log of events keeps the numbers.
+    #[arg(long)]
+    pub(crate) gone: bool,
     #[command(flatten)]
     common: Common,
 }

@@ -255,6 +255,15 @@ pub(crate) fn damaged(it: &Damaged) -> String {
     format!("{path} cannot be used: {}", one_line(&it.why))
 }
 
+/// What has a version that was removed on purpose told no more, where this file is that of a version that is gone.
+pub(crate) fn forgets(path: &Path) -> Option<String> {
+    let history = path.parent()?.parent()?;
+    (history.ends_with("history") && !path.exists()).then(|| {
+        let forget = by_evolve(["forget", "NAME", "--gone"]);
+        format!("{forget} has a version that was removed on purpose told no more")
+    })
+}
+
 /// The most files of one kind that are told in words, one sentence each. A store may have thousands that nothing can use.
 const MAX_TOLD_FILES: usize = 20;
 

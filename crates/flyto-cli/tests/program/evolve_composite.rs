@@ -345,6 +345,39 @@ fn a_composite_that_asks_for_a_version_that_is_gone_offers_no_answer() {
 }
 
 #[test]
+fn a_version_that_was_removed_on_purpose_is_told_no_more() {
+    let place = Place::new();
+    let def = |n: u8| {
+        json!({"name": "part", "description": "A part.", "script": format!("echo {n}\n")})
+            .to_string()
+    };
+    approve(&place, &def(1));
+    for n in 2..=3 {
+        let id = place
+            .staged(&def(n), &["--base", &(n - 1).to_string(), "--distinct-because", "a test"]);
+        place.told(&["approve", "--yes", &id]);
+    }
+    let dir = place.told(&["list"])["dir"].as_str().unwrap().to_owned();
+    std::fs::remove_file(std::path::Path::new(&dir).join("history/part/000002.json")).unwrap();
+    for verb in [&["list"][..], &["history", "part"]] {
+        let told = place.evolve(verb).stderr();
+        assert!(
+            told.contains("it is gone") && told.contains("evolve forget NAME --gone`"),
+            "{told}"
+        );
+    }
+    assert_eq!(
+        place.told(&["forget", "part", "--gone"])["versions"],
+        json!([{"start": 2, "end": 2}])
+    );
+    for verb in [&["list"][..], &["history", "part"]] {
+        assert!(!place.evolve(verb).stderr().contains("it is gone"));
+    }
+    assert!(place.evolve(&["events", "part"]).stdout().contains("forgotten"));
+    assert_eq!(place.evolve(&["forget", "other", "--gone"]).code, Some(4));
+}
+
+#[test]
 fn the_guide_shows_a_composite_that_runs() {
     let guide = include_str!("../../../../docs/guide/evolve.md");
     let section = guide.split("\n## ").find(|it| it.starts_with("A composite\n")).unwrap();

@@ -32,6 +32,7 @@ mod calls;
 mod commit;
 mod error;
 mod files;
+mod forgotten;
 mod kept;
 mod load;
 mod record;

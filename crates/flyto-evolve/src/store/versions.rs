@@ -1,5 +1,7 @@
 //! The versions of a tool, one by one. A file that cannot be used is left out, and told apart.
 
+use std::ops::RangeInclusive;
+
 use super::{
     Damaged, HISTORY, MAX_TOOLS, Store, StoreError, TOOLS, Version, history_of, number_in, record,
     record::MAX_RECORD_BYTES, record_of,
@@ -156,37 +158,36 @@ impl Store {
     /// versions can be called, shown and rolled back to.
     ///
     /// Files that are gone are among them: numbers are given one after the other, and the first version that is there says on
-    /// which one it is based. Several in a row are told with the first one.
+    /// which one it is based. Several in a row are told with the first one. Those that a person [forgot](Self::forget_gone) are
+    /// not.
     ///
     /// # Errors
     ///
     /// [`StoreError::Io`] where the directory cannot be read, and [`StoreError::InvalidName`].
     pub fn damaged_versions(&self, name: &str) -> Result<Vec<Damaged>, StoreError> {
-        let mut res = Vec::new();
-        let mut next = None;
-        for number in self.numbers(name)? {
-            let version = self.version(name, number);
-            let expected = next.or_else(|| version.as_ref().ok()?.parent).unwrap_or(number);
-            res.extend(self.gone(name, expected, number));
+        let mut res: Vec<(u64, Damaged)> = Vec::new();
+        let versions = self.looked_up(name)?;
+        let gaps = self.told_gone(name, gaps(&versions))?;
+        res.extend(gaps.into_iter().map(|(gap, it)| (*gap.start(), it)));
+        for (number, version) in versions {
             match version {
                 // It went between the two looks, and is told the next time.
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
-                Err(err) => res.push(err.of_one_file()?),
+                Err(err) => res.push((number, err.of_one_file()?)),
             }
-            next = Some(number + 1);
         }
-        Ok(res)
+        res.sort_by_key(|it| it.0);
+        Ok(res.into_iter().map(|it| it.1).collect())
     }
 
-    /// What is told of the versions from `first` on, up to the one that is there.
-    fn gone(&self, name: &str, first: u64, there: u64) -> Option<Damaged> {
-        const ADVICE: &str = "put it back from a copy; no rollback leads to it";
-        let why = match there.checked_sub(first)? {
-            0 => return None,
-            1 => format!("it is gone; {ADVICE}"),
-            _ => format!("it is gone, as are those up to version {}; {ADVICE}", there - 1),
-        };
-        Some(Damaged { path: self.path(&record_of(name, first)), why })
+    /// The numbers of the versions of a tool that are gone, row by row.
+    pub(super) fn gone(&self, name: &str) -> Result<Vec<RangeInclusive<u64>>, StoreError> {
+        Ok(gaps(&self.looked_up(name)?))
+    }
+
+    fn looked_up(&self, name: &str) -> Result<Vec<LookedUp>, StoreError> {
+        let numbers = self.numbers(name)?.into_iter();
+        Ok(numbers.map(|it| (it, self.version(name, it).map(|it| it.parent))).collect())
     }
 
     /// [`damaged_versions`](Self::damaged_versions) of all tools. It reads every version of the store, which takes longer
@@ -239,4 +240,21 @@ impl Store {
         }
         Ok(None)
     }
+}
+
+/// The number of a version with that of the one that it is based on, or with why it cannot be used.
+type LookedUp = (u64, Result<Option<u64>, StoreError>);
+
+/// The numbers that are missing between versions, and before the first one where it says on which one it is based.
+fn gaps(versions: &[LookedUp]) -> Vec<RangeInclusive<u64>> {
+    let mut res = Vec::new();
+    let mut next = None;
+    for (number, version) in versions {
+        let expected = next.or_else(|| *version.as_ref().ok()?).unwrap_or(*number);
+        if expected < *number {
+            res.push(expected..=number - 1);
+        }
+        next = Some(number + 1);
+    }
+    res
 }

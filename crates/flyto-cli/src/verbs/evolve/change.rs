@@ -1,11 +1,13 @@
 //! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
+use std::ops::RangeInclusive;
+
 use flyto_evolve::{Change, NeedsReview, Replay, Settled, Status, StoreError};
 use serde::Serialize;
 
 use super::decide::{changed, check_text, working};
 use super::replay::Compared;
-use crate::args::evolve::{Acknowledge, Rollback};
+use crate::args::evolve::{Acknowledge, Forget, Rollback};
 use crate::evolve::{by_evolve, failed, needs_review, person, pins, refused};
 use crate::exit::Exit;
 use crate::session::Session;
@@ -133,8 +135,43 @@ struct Forgotten<'a> {
     calls: usize,
 }
 
+#[derive(Serialize)]
+struct Gone<'a> {
+    name: &'a str,
+    /// The numbers of versions that are told no more, row by row.
+    versions: Vec<RangeInclusive<u64>>,
+}
+
+/// Has versions that are gone told no more.
+fn forget_gone(name: &str, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    super::version(&store, name, None)?;
+    let versions = store.forget_gone(name, &person(session.env())).map_err(failed)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&Gone { name, versions })?;
+        return Ok(Exit::Ok);
+    }
+    let name = one_line(name);
+    if versions.is_empty() {
+        screen.answer(format!("no version of {name} is gone that was told\n"))?;
+    }
+    for it in versions {
+        let numbers = match it.start() == it.end() {
+            true => format!("version {} of {name} is", it.start()),
+            false => format!("versions {} to {} of {name} are", it.start(), it.end()),
+        };
+        screen.answer(format!("{numbers} gone, which is told no more\n"))?;
+    }
+    Ok(Exit::Ok)
+}
+
 /// Also of a tool that is archived or not there any more, whose calls may still be.
-pub(super) fn forget(name: &str, session: &Session) -> Result<Exit, Stop> {
+pub(super) fn forget(args: &Forget, session: &Session) -> Result<Exit, Stop> {
+    let name = &args.name;
+    if args.gone {
+        return forget_gone(name, session);
+    }
     let store = session.evolve_store()?;
     let calls = match store.dir().is_dir() {
         true => store.forget_calls(name).map_err(failed)?,

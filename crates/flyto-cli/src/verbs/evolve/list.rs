@@ -1,10 +1,14 @@
 //! `evolve list`: the tools of the store, and what waits.
 
+use std::path::Path;
+
 use flyto_diagnostics::Source;
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, by_evolve, failed, name_of, set_aside_remark, told_files};
+use crate::evolve::{
+    Evolution, Known, by_evolve, failed, forgets, name_of, set_aside_remark, told_files,
+};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -162,6 +166,11 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let sentence =
         |it: &Damaged<'_>| format!("{} cannot be used: {}", one_line(&it.file), one_line(it.why));
     told_files(damaged.iter().map(sentence).collect()).into_iter().for_each(|it| screen.note(it));
+    damaged
+        .iter()
+        .find_map(|it| forgets(Path::new(&it.file)))
+        .into_iter()
+        .for_each(|it| screen.note(it));
     if !set_aside.is_empty() {
         let files: Vec<String> = set_aside.iter().map(|it| one_line(it)).collect();
         screen.note(set_aside_remark(&files));

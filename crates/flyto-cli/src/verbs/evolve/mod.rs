@@ -29,7 +29,7 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
         EvolveWhat::Deny(args) => decide::deny(args, session),
         EvolveWhat::Acknowledge(args) => change::acknowledge(args, session),
         EvolveWhat::Replay(args) => replay::run(args, session),
-        EvolveWhat::Forget(args) => change::forget(&args.name, session),
+        EvolveWhat::Forget(args) => change::forget(args, session),
         EvolveWhat::Rollback(args) => change::roll_back(args, session),
         EvolveWhat::Archive(args) => change::archive(&args.name, session),
         EvolveWhat::Restore(args) => change::restore(&args.name, session),

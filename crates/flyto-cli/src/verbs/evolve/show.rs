@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::decide::{Waiting, damaged, review};
 use crate::args::evolve::{Diff, Show};
-use crate::evolve::{Evolution, Known, failed};
+use crate::evolve::{Evolution, Known, failed, forgets};
 use crate::exit::Exit;
 use crate::screen::{Screen, look};
 use crate::session::Session;
@@ -245,5 +245,6 @@ pub(super) fn history(name: &str, session: &Session) -> Result<Exit, Stop> {
     screen.answer(table.draw(screen.stdout))?;
     let sentences = damaged.iter().map(crate::evolve::damaged).collect();
     crate::evolve::told_files(sentences).into_iter().for_each(|it| screen.note(it));
+    damaged.iter().find_map(|it| forgets(&it.path)).into_iter().for_each(|it| screen.note(it));
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
 //! Writers that stop while they change what is no version: proposals that wait, acknowledgements, pins, counts, recorded calls.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::*;
 use crate::usage::{CallUse, Fault};
@@ -14,6 +14,7 @@ struct Kept {
     pins: Vec<(String, String)>,
     n_calls: Vec<(String, u64)>,
     recorded: Vec<String>,
+    gone: Vec<PathBuf>,
     /// How many bytes it has; the key itself is random.
     key: Option<usize>,
 }
@@ -29,8 +30,20 @@ fn kept(store: &Store) -> Kept {
         pins: store.pins().unwrap().into_iter().collect(),
         n_calls: store.usage().unwrap().into_iter().map(|it| (it.0, it.1[&1].n_calls)).collect(),
         recorded: store.calls("t", 10).unwrap().into_iter().map(|it| it.id).collect(),
+        gone: store
+            .damaged_history()
+            .unwrap()
+            .into_iter()
+            .map(|it| it.path)
+            .map(file_name)
+            .collect(),
         key,
     }
+}
+
+/// Without the directory, which each store has of its own.
+fn file_name(path: PathBuf) -> PathBuf {
+    path.file_name().map(PathBuf::from).unwrap_or_default()
 }
 
 /// Stops a change after every number of operations. What is there then is what was there before or what the whole change leaves,
@@ -126,6 +139,19 @@ fn what_a_person_says_of_a_finding_is_kept_whole_or_not_at_all() {
     let second = stop_everywhere(|store| ack(store, 1).unwrap(), |store| ack(store, 2));
     let key = stop_everywhere(|_| {}, Store::fingerprint_key);
     assert!(first >= 6 && second >= 6 && key >= 6, "{first}, {second} and {key}");
+}
+
+#[test]
+fn a_version_is_forgotten_or_not() {
+    let gone = |store: &Store| {
+        with_tool(store);
+        for number in 2..=3 {
+            store.commit(new("t", &format!("echo {number}\n"), Some(number - 1))).unwrap();
+        }
+        std::fs::remove_file(store.dir().join("history/t/000002.json")).unwrap();
+    };
+    let n_places = stop_everywhere(gone, |store| store.forget_gone("t", "ada"));
+    assert!(n_places >= 6, "{n_places}");
 }
 
 #[test]

@@ -272,20 +272,61 @@ fn more_tools_than_are_read_take_none_away() {
     store.commit(new("zz", "echo 2\n", Some(1))).unwrap();
 }
 
+/// What is told of versions that are gone, without what to do.
+fn told_gone(store: &Store) -> Vec<String> {
+    let found = store.damaged_history().unwrap();
+    let told = found.iter().map(|it| {
+        let why = it.why.strip_suffix(
+            "; put it back from a copy, or forget it where it was removed on purpose; no rollback leads to it",
+        );
+        format!("{}: {}", it.path.file_name().unwrap().to_string_lossy(), why.unwrap())
+    });
+    told.collect()
+}
+
+#[test]
+fn a_version_that_was_removed_on_purpose_is_told_until_a_person_says_so() {
+    let (_temp, store) = store();
+    for number in 1..=7 {
+        let base = Some(number - 1).filter(|it| *it > 0);
+        store.commit(new("t", &format!("echo {number}\n"), base)).unwrap();
+    }
+    let remove = |number: u64| {
+        fs::remove_file(store.dir().join(format!("history/t/{number:06}.json"))).unwrap();
+    };
+    assert_eq!(store.forget_gone("t", "ada").unwrap(), []);
+    [2, 4].into_iter().for_each(remove);
+    assert_eq!(told_gone(&store), ["000002.json: it is gone", "000004.json: it is gone"]);
+    assert_eq!(store.forget_gone("t", "ada").unwrap(), [2..=2, 4..=4]);
+    assert_eq!(told_gone(&store), [""; 0]);
+    assert_eq!(store.forget_gone("t", "ada").unwrap(), []);
+    // One that is lost later is told by itself, and so is what is said of it.
+    [3, 5].into_iter().for_each(remove);
+    let again = Store::new(store.dir());
+    assert_eq!(told_gone(&again), ["000003.json: it is gone", "000005.json: it is gone"]);
+    assert_eq!(again.forget_gone("t", "ada").unwrap(), [3..=3, 5..=5]);
+    assert_eq!(told_gone(&again), [""; 0]);
+    assert!(flyto_audit::verify(store.dir().join(EVENTS)).unwrap().is_intact());
+    let events = flyto_audit::Reader::open(store.dir().join(EVENTS)).unwrap();
+    let events = events.records().unwrap().map(Result::unwrap);
+    let told: Vec<_> = events.filter(|it| it.event == "forgotten").map(|it| it.body).collect();
+    assert_eq!((told.len(), &told[0]["by"]), (2, &"ada".into()));
+    assert_eq!(told[1]["versions"][0], json!({"start": 3, "end": 3}));
+    // A number is not given again, and a file that is back is a version.
+    let first = fs::read(store.dir().join("history/t/000006.json")).unwrap();
+    remove(6);
+    assert_eq!(store.forget_gone("t", "ada").unwrap(), [6..=6]);
+    fs::write(store.dir().join("history/t/000006.json"), first).unwrap();
+    assert_eq!(store.history("t").unwrap().len(), 3);
+    assert!(matches!(store.forget_gone("other", "ada"), Err(StoreError::NotFound { .. })));
+}
+
 #[test]
 fn a_version_that_is_gone_from_the_history_is_told() {
     for (gone, expected) in [
-        (
-            &[1][..],
-            &["000001.json: it is gone; put it back from a copy; no rollback leads to it"][..],
-        ),
-        (
-            &[2, 3],
-            &[
-                "000002.json: it is gone, as are those up to version 3; put it back from a copy; no rollback leads to it",
-            ],
-        ),
-        (&[1, 2], &["000002.json: it is gone; put it back from a copy; no rollback leads to it"]),
+        (&[1][..], &["000001.json: it is gone"][..]),
+        (&[2, 3], &["000002.json: it is gone, as are those up to version 3"]),
+        (&[1, 2], &["000002.json: it is gone"]),
         (&[], &[]),
     ] {
         let (_temp, store) = store();
@@ -296,11 +337,7 @@ fn a_version_that_is_gone_from_the_history_is_told() {
         for number in gone {
             fs::remove_file(store.dir().join(format!("history/t/{number:06}.json"))).unwrap();
         }
-        let found = store.damaged_history().unwrap();
-        let found = found
-            .iter()
-            .map(|it| format!("{}: {}", it.path.file_name().unwrap().to_string_lossy(), it.why));
-        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert_eq!(told_gone(&store), expected);
         // The last one is in force all the same.
         assert_eq!(store.load().unwrap().active[0].number, 4);
     }
