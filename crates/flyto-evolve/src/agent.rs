@@ -123,7 +123,7 @@ struct CreateTool {
     /// JSON Schema of the input: an object with its properties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input_schema: Option<Map<String, Value>>,
-    /// `script`, `command` or `composite`; follows from the key that is there. The same definition as a file is proposed by.
+    /// `script`, `command` or `composite`. It may be left out, since it follows from the key that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     execution_type: Option<String>,
     /// The script that bash runs. Either this or `command`.
