@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::keywords::{self, is_equal, options, size};
 use super::pattern::Patterns;
 use super::survey::Survey;
-use super::words::{UNSURE, can_fail, expectation, measured, types, words};
+use super::words::{UNSURE, can_fail, expectation, measured, part_of_schema, types, words};
 use super::{Validator, Violation, Violations, budget, show};
 
 /// Questions to the checker. A hundred thousand would take seconds.
@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
         }
         if self.found.len() == n_before {
             let expected = match self.is_spent() {
-                true => part_of_schema(place, &unasked),
+                true => part_of_schema(&place.pointer, &unasked),
                 false => expectation(place.schema),
             };
             self.found.push(violation(at, expected, value));
@@ -574,19 +574,6 @@ impl<'a> Walk<'a> {
 
 fn violation(at: &str, expected: impl Into<String>, value: &Value) -> Violation {
     Violation::new(at, expected, show::value(value))
-}
-
-/// The part of the schema that a value is known not to fit: the one keyword that is in question, or
-/// all of the place.
-fn part_of_schema(place: &Place<'_>, unasked: &[&str]) -> String {
-    let pointer = match unasked {
-        [only] => show::join(&place.pointer, only),
-        _ => place.pointer.clone(),
-    };
-    match pointer.as_str() {
-        "" => "a value that fits the schema".to_owned(),
-        pointer => format!("a value that fits {} of the schema", show::pointer(pointer)),
-    }
 }
 
 fn entries(rule: &Value) -> impl Iterator<Item = (&str, &Value)> {

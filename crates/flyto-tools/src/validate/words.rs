@@ -4,6 +4,19 @@ use serde_json::{Map, Value};
 
 use super::show;
 
+/// The part of the schema that a value is known not to fit: the one keyword that is in question, or
+/// all of the place.
+pub(super) fn part_of_schema(place: &str, unasked: &[&str]) -> String {
+    let pointer = match unasked {
+        [only] => show::join(place, only),
+        _ => place.to_owned(),
+    };
+    match pointer.as_str() {
+        "" => "a value that fits the schema".to_owned(),
+        pointer => format!("a value that fits {} of the schema", show::pointer(pointer)),
+    }
+}
+
 /// What a schema is for, in a few words: its constants, its type, its title, or its first rule.
 pub(super) fn expectation(schema: &Value) -> String {
     let Value::Object(map) = schema else { return "a value".into() };
