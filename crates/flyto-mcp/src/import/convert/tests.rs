@@ -81,9 +81,9 @@ fn each_secret_has_a_variable_of_its_own() {
     );
     check(
         Variables::None,
-        json!({"url": "https://a.org", "http_headers": {"X-Key": "pw"}, "env_http_headers": {"x-key": "pw 2"}}),
+        json!({"url": "https://a.org", "http_headers": {"X-Key": "pw"}, "env_http_headers": {"X_Key": "pw 2"}}),
         expect![[r#"
-            {"url":"https://a.org","headers":{"X-Key":"${S_X_KEY}","x-key":"${S_X_KEY_2}"}}
+            {"url":"https://a.org","headers":{"X-Key":"${S_X_KEY}","X_Key":"${S_X_KEY_2}"}}
             a secret is not copied; set the variable S_X_KEY
             a secret is not copied; set the variable S_X_KEY_2
         "#]],
