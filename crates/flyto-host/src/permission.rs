@@ -83,6 +83,7 @@ impl Gate {
         let mut request = Request::new(entry.id())
             .aliases(&metadata.aliases)
             .wire_name(entry.wire_name())
+            .of_server(matches!(metadata.origin, Origin::McpServer { .. }))
             .class(&metadata.permission_class)
             .class_trust(trust)
             .input(call.input().value())

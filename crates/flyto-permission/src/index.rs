@@ -25,9 +25,9 @@ pub(crate) struct Index {
     /// In the order in which they were added; other fields hold places in it.
     pub(crate) rules: Vec<Rule>,
     pub(crate) trusts_project: bool,
-    tools: HashMap<String, Slot>,
-    /// By owner, then by how the tool's own name starts.
-    owners: HashMap<String, Vec<(String, Slot)>>,
+    tools: Names,
+    /// Rules that allow and are written as those of a server.
+    tools_of_servers: Names,
     classes: HashMap<String, Slot>,
     any_command: Slot,
     commands: Trie,
@@ -184,6 +184,47 @@ impl<'a> Hits<'a> {
     }
 }
 
+/// Rules that name tools.
+#[derive(Debug, Default)]
+struct Names {
+    tools: HashMap<String, Slot>,
+    /// By owner, then by how the tool's own name starts.
+    owners: HashMap<String, Vec<(String, Slot)>>,
+}
+
+impl Names {
+    /// Forms of another kind name no tool.
+    fn add(&mut self, rules: &[Rule], at: u32, form: Form) {
+        match form {
+            Form::Tool(name) => self.tools.entry(name).or_default().add(rules, at),
+            Form::Owner { owner, prefix } => {
+                let of_owner = self.owners.entry(owner).or_default();
+                match of_owner.iter_mut().find(|(it, _)| *it == prefix) {
+                    Some((_, slot)) => slot.add(rules, at),
+                    None => {
+                        let mut slot = Slot::default();
+                        slot.add(rules, at);
+                        of_owner.push((prefix, slot));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn find<'a>(&'a self, index: &'a Index, name: &str, hits: &mut Hits<'a>) {
+        if let Some(slot) = self.tools.get(name) {
+            hits.add(index, slot);
+        }
+        let Some((owner, tool)) = name.split_once(':') else { return };
+        for (prefix, slot) in self.owners.get(owner).into_iter().flatten() {
+            if tool.starts_with(prefix.as_str()) {
+                hits.add(index, slot);
+            }
+        }
+    }
+}
+
 impl Index {
     /// Files a rule under what it names.
     pub(crate) fn add(&mut self, rule: Rule, form: Form) {
@@ -202,18 +243,12 @@ impl Index {
         }
         match form {
             Form::Class(name) => self.classes.entry(name).or_default().add(rules, at),
-            Form::Tool(name) => self.tools.entry(name).or_default().add(rules, at),
-            Form::Owner { owner, prefix } => {
-                let of_owner = self.owners.entry(owner).or_default();
-                match of_owner.iter_mut().find(|(it, _)| *it == prefix) {
-                    Some((_, slot)) => slot.add(rules, at),
-                    None => {
-                        let mut slot = Slot::default();
-                        slot.add(rules, at);
-                        of_owner.push((prefix, slot));
-                    }
-                }
+            Form::Tool(_) | Form::Owner { .. }
+                if effect == Verdict::Allow && rules[at as usize].is_written_for_server() =>
+            {
+                self.tools_of_servers.add(rules, at, form);
             }
+            Form::Tool(_) | Form::Owner { .. } => self.tools.add(rules, at, form),
             Form::AnyCommand => self.any_command.add(rules, at),
             Form::Command { words, is_prefix } => {
                 self.commands.add(rules, at, &words, is_prefix);
@@ -244,18 +279,13 @@ impl Index {
 
     /// Rules that name a tool by its id.
     ///
-    /// `name` is an id or an alias, in the form `owner:tool` or bare.
-    pub(crate) fn by_name(&self, name: &str) -> Hits<'_> {
+    /// `name` is an id or an alias, in the form `owner:tool` or bare. `is_of_server` says that a server offers the tool:
+    /// a rule that allows `mcp__server__*` allows no plugin of that name.
+    pub(crate) fn by_name(&self, name: &str, is_of_server: bool) -> Hits<'_> {
         let mut res = Hits::default();
-        if let Some(slot) = self.tools.get(name) {
-            res.add(self, slot);
-        }
-        if let Some((owner, tool)) = name.split_once(':') {
-            for (prefix, slot) in self.owners.get(owner).into_iter().flatten() {
-                if tool.starts_with(prefix.as_str()) {
-                    res.add(self, slot);
-                }
-            }
+        self.tools.find(self, name, &mut res);
+        if is_of_server {
+            self.tools_of_servers.find(self, name, &mut res);
         }
         res
     }

@@ -85,8 +85,8 @@ impl<'a> Lookup<'a> {
         self.all().fold(Narrows::default(), |res, it| res.or(it.narrows))
     }
 
-    pub(crate) fn by_name(self, name: &str) -> Hits<'a> {
-        self.hits(|it| it.by_name(name))
+    pub(crate) fn by_name(self, name: &str, is_of_server: bool) -> Hits<'a> {
+        self.hits(|it| it.by_name(name, is_of_server))
     }
 
     pub(crate) fn by_class(self, class: &str) -> Hits<'a> {

@@ -53,6 +53,9 @@ pub struct Request<'a> {
     /// The name that a model calls it by, where that is neither the id nor an alias
     /// ([`Entry::wire_name`](flyto_tools::Entry::wire_name)). Rules name it like an alias.
     pub wire_name: Option<&'a str>,
+    /// Whether a server offers the tool. Rules that allow and are written as `mcp__server__tool` hold for such tools
+    /// alone, whatever plugin has the name of the server.
+    pub of_server: bool,
     /// Which check applies. As the tool declares it;
     /// [`class_trust`](Self::class_trust) says whether that holds.
     pub class: &'a PermissionClass,
@@ -91,6 +94,7 @@ impl<'a> Request<'a> {
             id,
             aliases: &[],
             wire_name: None,
+            of_server: false,
             class: &UNDECLARED,
             class_trust: ClassTrust::Unnamed,
             input: None,
@@ -112,6 +116,26 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn wire_name(mut self, name: &'a str) -> Self {
         self.wire_name = Some(name);
+        self
+    }
+
+    /// Sets whether a server offers the tool; none does unless set.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
+    /// use flyto_tools::ToolId;
+    ///
+    /// let mut rules = Rules::builder();
+    /// rules.add(Layer::Operator, Verdict::Allow, "mcp__wiki__*", Place::default())?;
+    /// let rules = rules.build();
+    /// let id = ToolId::parse("wiki:read").expect("this is a name");
+    /// let verdict = |of_server| rules.decide(&Request::new(&id).of_server(of_server)).verdict;
+    /// assert_eq!([verdict(true), verdict(false)], [Verdict::Allow, Verdict::Ask]);
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn of_server(mut self, of_server: bool) -> Self {
+        self.of_server = of_server;
         self
     }
 

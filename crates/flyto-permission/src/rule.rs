@@ -76,6 +76,11 @@ impl Rule {
         &self.inner.place
     }
 
+    /// Whether it has the form `mcp__server__tool`.
+    pub(crate) fn is_written_for_server(&self) -> bool {
+        self.text().starts_with(FOR_SERVER)
+    }
+
     /// Whether it names one thing and nothing else: one tool, one command with all
     /// its words, one host. Such a rule was written for this very call, and answers
     /// for more than a wider one does. A path may be a directory, so a rule for
@@ -217,6 +222,8 @@ pub(crate) enum Form {
     Host(host::Pattern),
 }
 
+/// How rules for tools of a server start.
+const FOR_SERVER: &str = "mcp__";
 /// Longest rule in bytes.
 const MAX_BYTES: usize = 4096;
 /// Most words of a rule for commands. A decision compares each word of a call with rules as long as this.
@@ -343,7 +350,7 @@ fn tool(text: &str) -> Result<Form, RuleError> {
     {
         return fail("a form of this name is written in another case", Some(head.to_owned()));
     }
-    let (owner, name) = if let Some(rest) = text.strip_prefix("mcp__") {
+    let (owner, name) = if let Some(rest) = text.strip_prefix(FOR_SERVER) {
         match rest.split_once("__") {
             Some((server, tool)) => (Some(server), tool),
             None => (Some(rest), "*"),

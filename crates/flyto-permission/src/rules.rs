@@ -145,7 +145,7 @@ impl Rules {
     ) -> impl Iterator<Item = &'a Rule> {
         self.iter().filter(move |rule| {
             rule.effect() > Verdict::Allow
-                && !rule.text().starts_with("mcp__")
+                && !rule.is_written_for_server()
                 && match Form::parse(rule.text()) {
                     Ok(Form::Tool(name)) => !names.contains(&*name),
                     Ok(Form::Owner { owner, prefix }) => {

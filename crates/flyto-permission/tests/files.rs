@@ -261,15 +261,7 @@ fn check_tool(
 fn tools_are_named_by_id_wire_name_and_class() {
     use ClassTrust::{Named, Unnamed};
     use Verdict::{Allow, Ask, Deny};
-    for text in [
-        "db:*",
-        "db:get_*",
-        "db:get_row",
-        "db__get_row",
-        "mcp__db__get_row",
-        "mcp__db__*",
-        "mcp__db",
-    ] {
+    for text in ["db:*", "db:get_*", "db:get_row", "db__get_row"] {
         check_tool(&[(Allow, text)], "db:get_row", "generic", Unnamed, Allow);
         check_tool(&[(Allow, text)], "dbx:get_row", "generic", Unnamed, Ask);
         check_tool(&[(Deny, text)], "db:get_row", "readonly", Named, Deny);

@@ -53,6 +53,23 @@ async fn check(permissions: &str, expect: Expect) {
 }
 
 #[tokio::test]
+async fn a_rule_for_a_server_allows_its_tools_and_no_plugin() {
+    let world = world(r#"{"allow": ["mcp__p__*", "mcp__s__*"]}"#);
+    let host = builder(&world).build();
+    let mut metadata = Metadata::default();
+    metadata.origin = Origin::McpServer { server: "s".to_owned() };
+    let tool = NativeTool::builder("s:t", "Imported.")
+        .metadata(metadata)
+        .run(async |_: CallContext, _: NoInput| "x");
+    host.add_tool("servers", tool.expect("a tool")).expect("it is new");
+    for (name, expected) in [("s:t", Verdict::Allow), ("p:run", Verdict::Ask)] {
+        let prepared = host.prepare(name, Input::empty()).expect("there is such a tool");
+        let decision = prepared.outline().decision.expect("a host has rules");
+        assert_eq!(decision.verdict, expected, "{name}: {decision}");
+    }
+}
+
+#[tokio::test]
 async fn what_no_rule_allows_is_asked_and_a_host_alone_has_no_answer() {
     check("{}", expect![[r#"
         permission: it is asked first, and there is no handler that could answer: `echo ran`: no rule allows it; to allow it: p:run

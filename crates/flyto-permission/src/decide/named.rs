@@ -9,7 +9,8 @@ use crate::{ClassTrust, Request, index::Hits, lookup::Lookup};
 /// Names that the plugin chose, and a class that it declares without being trusted,
 /// count only for rules that ask or deny.
 pub(super) fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> {
-    let mut res = index.by_name(request.id.as_str());
+    let by_name = |name: &str| index.by_name(name, request.of_server);
+    let mut res = by_name(request.id.as_str());
     let name = request.id.tool();
     let other_name = match (request.id.owner(), name.split_once("__")) {
         // `mcp__a__b` names the tool `b` of a server `a`, and as a wire name also `a__b` of a plugin `mcp`.
@@ -21,7 +22,7 @@ pub(super) fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> 
     if let Some((owner, name)) = other_name
         && let Ok(id) = ToolId::with_owner(owner, name)
     {
-        res.merge(index.by_name(id.as_str()).without_allow());
+        res.merge(by_name(id.as_str()).without_allow());
     }
     // Rules divide a name at its first two `_`, which may stand within the name of a server or a plugin.
     let owner = request.id.owner();
@@ -31,11 +32,11 @@ pub(super) fn of_tool<'a>(index: Lookup<'a>, request: &Request<'_>) -> Hits<'a> 
             && let Ok(id) = ToolId::with_owner(owner, name)
             && id != *request.id
         {
-            res.merge(index.by_name(id.as_str()).without_allow());
+            res.merge(by_name(id.as_str()).without_allow());
         }
     }
     for alias in request.aliases.iter().map(String::as_str).chain(request.wire_name) {
-        let hits = index.by_name(alias);
+        let hits = by_name(alias);
         res.merge(match request.class_trust {
             ClassTrust::Named => hits,
             ClassTrust::Unnamed => hits.without_allow(),

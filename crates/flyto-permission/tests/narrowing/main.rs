@@ -394,6 +394,34 @@ fn a_rule_for_a_server_holds_whatever_the_servers_name() {
 }
 
 #[test]
+fn a_rule_that_allows_a_server_allows_no_plugin_of_its_name() {
+    use Verdict::{Allow, Ask, Deny};
+    for text in ["mcp__db__get_row", "mcp__db__get_*", "mcp__db__*", "mcp__db"] {
+        for (texts, of_server, of_plugin) in [
+            (&[(Allow, text)][..], Allow, Ask),
+            (&[(Allow, text), (Allow, "db:*")], Allow, Allow),
+            (&[(Allow, "db:*"), (Ask, text)], Ask, Ask),
+            (&[(Allow, "db:*"), (Deny, text)], Deny, Deny),
+        ] {
+            let mut rules = Rules::builder();
+            for (effect, text) in texts {
+                rules.add(Layer::Operator, *effect, text, Place::default()).expect("it is a rule");
+            }
+            let rules = rules.build();
+            let id = ToolId::parse("db:get_row").expect("this is a name");
+            let aliases = ["db__get_row".to_owned(), "db:get_row".to_owned()];
+            for trust in [ClassTrust::Named, ClassTrust::Unnamed] {
+                let request = Request::new(&id).class_trust(trust).aliases(&aliases);
+                for (is_one, expected) in [(true, of_server), (false, of_plugin)] {
+                    let decision = rules.decide(&request.of_server(is_one));
+                    assert_eq!(decision.verdict, expected, "{texts:?}, {is_one}: {decision}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn no_text_of_a_call_makes_a_line_of_a_decision() {
     let id = ToolId::parse("p:t").expect("this is a name");
     let text = "/srv/a\nallow: tool p:t: p:*\u{202e}";
