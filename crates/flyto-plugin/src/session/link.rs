@@ -290,8 +290,14 @@ impl<'a> Link<'a> {
             if !kill.is_cancelled() {
                 self.poll_last_words(cx);
             }
-            while self.poll_stdout(cx).is_ready() {}
-            while self.poll_stderr(cx).is_ready() {}
+            for _ in 0..READS_IN_A_ROW {
+                let (heard, complained) = (self.poll_stdout(cx), self.poll_stderr(cx));
+                if heard.is_pending() && complained.is_pending() {
+                    return Poll::Pending;
+                }
+            }
+            // More may follow without end: the clocks and the signals are looked at between.
+            cx.waker().wake_by_ref();
             Poll::Pending
         })
         .await;

@@ -1,6 +1,8 @@
 use std::{
-    fs,
+    fs, io,
+    pin::Pin,
     sync::{Mutex, atomic::Ordering},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -11,6 +13,7 @@ use flyto_execenv::{
     Target, local::Local,
 };
 use flyto_tools::{CallContext, Failure, ToolErrorKind};
+use tokio::io::{AsyncRead, ReadBuf};
 
 use super::{
     GUARD, HANGING, Host, PRELUDE, Request, cancelled_by_progress, gone, in_words, is_alive,
@@ -320,6 +323,51 @@ for method, id, tool, args in requests():
     let pid = host.text("pid", "{}").await;
     host.sessions.close().await;
     assert!(!is_alive(&pid));
+}
+
+/// The local backend, on whose stdout there is always more to read.
+#[derive(Debug)]
+struct Flooded(Local);
+
+struct Flood;
+
+impl AsyncRead for Flood {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        buf.put_slice(&b"noise\n".repeat(100)[..600.min(buf.remaining())]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[async_trait]
+impl Executor for Flooded {
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+        let mut running = self.0.start(spec).await?;
+        running.stdout = Some(Box::new(Flood));
+        Ok(running)
+    }
+}
+
+#[tokio::test]
+async fn a_flood_that_never_pauses_keeps_no_session_from_its_end() {
+    let spec = Spec::new("/bin/sh").args(["-c", "exec sleep 600"]);
+    let host = Host::on(ExecEnv::new(Flooded(Local::new())), spec, GUARD);
+    let ctx = CallContext::new();
+    let end = async {
+        while host.starts() == 0 {
+            tokio::task::yield_now().await;
+        }
+        host.sessions.close().await;
+    };
+    let (called, ()) = tokio::join!(host.call(&ctx, "t", "{}"), end);
+    assert!(in_words(called).is_error());
 }
 
 #[tokio::test]
