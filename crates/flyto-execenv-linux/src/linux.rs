@@ -398,7 +398,7 @@ impl Supervision {
 
     /// Supervisors for programs with the isolation of this spec, in the cgroup of their programs or apart.
     ///
-    /// A pool whose confinement is no more current, such as one whose granted directories were
+    /// A pool whose confinement is no more current, such as one whose granted files or directories were
     /// replaced, is exchanged for a new one. Its calls under way keep it alive.
     fn special(&self, spec: &Spec, own_cgroup: bool) -> Result<Arc<Pool>, ExecError> {
         let mut pools = self.special.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,12 +5,16 @@
 #[path = "../src/ordinary.rs"]
 mod ordinary;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
 
 use expect_test::expect;
 use flyto_execenv::{
-    Capability, Class, ExecEnv, ExecErrorKind, Grants, Isolation, Network, Outcome, Output,
-    Policies, Policy, Profile, ProfilePlaces, Program, Sha256, Spec,
+    Capability, Class, ExecEnv, ExecErrorKind, Filesystem, Grants, Isolation, Network, Outcome,
+    Output, Policies, Policy, Profile, ProfilePlaces, Program, Sha256, Spec,
 };
 use flyto_execenv_linux::Linux;
 use sha2::Digest;
@@ -195,4 +199,103 @@ async fn what_cannot_be_kept_is_refused() {
         let err = err.expect_err("it is refused");
         assert_eq!((err.kind(), err.did_start()), (kind, false), "{err}");
     }
+}
+
+/// Checks that a later call of the same host reads what is at a granted path after a change, as the first call of another host
+/// would.
+async fn check_granted(make: impl Fn(&Path), change: impl AsyncFn(&Path), expect: [&str; 2]) {
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    make(dir);
+    let env = ExecEnv::new(Linux::new());
+    let system = ["/bin", "/usr", "/lib", "/lib64", "/etc/ld.so.cache"];
+    let granted = ["granted", "link/inner"].map(|it| dir.join(it));
+    let read = system.into_iter().map(Into::into).chain(granted).collect();
+    let write = ["/dev/null".into()].into();
+    let isolation = Isolation::new().filesystem(Filesystem::Grants { read, write });
+    let look = || {
+        let script = "cat granted granted/file link/inner 2>/dev/null; :";
+        let spec = Spec::new("/bin/sh").args(["-c", script]).working_dir(dir).deadline(GUARD);
+        env.run(spec.env_var("PATH", "/usr/bin:/bin").isolation(isolation.clone()))
+    };
+    let said = |it: Outcome| String::from_utf8_lossy(&it.stdout.bytes()).into_owned();
+    let before = said(look().await.expect("there is a shell"));
+    assert_eq!(said(look().await.expect("there is a shell")), before);
+    change(dir).await;
+    let after = said(look().await.expect("there is a shell"));
+    assert_eq!([&*before, &*after], expect);
+}
+
+#[tokio::test]
+async fn a_granted_path_is_what_is_there_at_the_call() {
+    if !is_ordinary("a_granted_path_is_what_is_there_at_the_call").await {
+        return;
+    }
+    let write = |it: PathBuf, text: &str| fs::write(it, text).expect("it is ours");
+    let rename = |from: PathBuf, to: PathBuf| fs::rename(from, to).expect("it is ours");
+    let saved = async |it: &Path| {
+        write(it.join("new"), "new");
+        rename(it.join("new"), it.join("granted"));
+    };
+    check_granted(|it| write(it.join("granted"), "old"), saved, ["old", "new"]).await;
+    check_granted(|_| (), saved, ["", "new"]).await;
+    let filled = |it: &Path, name: &str, text: &str| {
+        fs::create_dir(it.join(name)).expect("it is ours");
+        write(it.join(name).join("file"), text);
+    };
+    let upgraded = async |it: &Path| {
+        filled(it, "next", "new");
+        fs::remove_dir_all(it.join("granted")).expect("it is ours");
+        rename(it.join("next"), it.join("granted"));
+    };
+    check_granted(|it| filled(it, "granted", "old"), upgraded, ["old", "new"]).await;
+    let linked = |it: &Path| {
+        fs::create_dir(it.join("real")).expect("it is ours");
+        write(it.join("real/inner"), "inner");
+        symlink("real", it.join("link")).expect("it is ours");
+    };
+    let unlinked = async |it: &Path| {
+        fs::remove_file(it.join("link")).expect("it is ours");
+        rename(it.join("real"), it.join("link"));
+    };
+    check_granted(linked, unlinked, ["", "inner"]).await;
+}
+
+/// A mount leaves no trace in the directory of what it covers.
+#[tokio::test]
+async fn what_is_mounted_over_a_granted_path_is_granted() {
+    const INSIDE: &str = "FLYTO_TEST_WITH_MOUNTS";
+    if std::env::var_os(INSIDE).is_none() {
+        let test = "what_is_mounted_over_a_granted_path_is_granted";
+        let spec = Spec::new("unshare")
+            .args(["--user", "--map-root-user", "--mount"])
+            .arg(std::env::current_exe().expect("it runs").into_os_string())
+            .args(["--exact", test, "--nocapture"])
+            .env_var("PATH", "/usr/bin:/bin")
+            .env_var(INSIDE, "1");
+        let outcome = ordinary::run(spec).await;
+        let text = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+        if !outcome.success() && !text.contains("running 1 test") {
+            println!("skipped: no user namespace can be made here");
+            return;
+        }
+        assert!(outcome.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    let filled = |it: &Path| {
+        for (name, text) in [("granted", "old"), ("other", "new")] {
+            fs::create_dir(it.join(name)).expect("it is ours");
+            fs::write(it.join(name).join("file"), text).expect("it is ours");
+        }
+        let settled = std::time::SystemTime::now() + std::time::Duration::from_millis(100);
+        while std::time::SystemTime::now() < settled {
+            std::thread::yield_now();
+        }
+    };
+    let mounted = async |it: &Path| {
+        let (from, to) = (it.join("other"), it.join("granted"));
+        let mount = Spec::new("mount").arg("--bind").args([from, to]);
+        assert!(ordinary::run(mount.env_var("PATH", "/usr/bin:/bin")).await.success());
+    };
+    check_granted(filled, mounted, ["old", "new"]).await;
 }

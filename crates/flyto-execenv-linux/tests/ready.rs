@@ -156,7 +156,7 @@ fn settled(dirs: &[&str]) -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Checks that a process which waits serves no call after `change`, that this directory is told as the reason, and that the
+/// Checks that a process which waits serves no call after `change`, that this path is told as the reason, and that the
 /// call's own process says `expect`; then, that the next call is served by one that waited.
 async fn check_outdated(
     env: &ExecEnv,
@@ -201,12 +201,12 @@ async fn what_cannot_be_changed_is_what_is_there_at_the_call() {
         fs::create_dir(&hooks).expect("it is ours");
         fs::write(hooks.join("hook"), "ours\n").expect("it is ours");
     };
-    check_outdated(&env, spec.clone(), make_hook, project.clone(), "").await;
+    check_outdated(&env, spec.clone(), make_hook, hooks.clone(), "").await;
     let make_settings = || fs::write(&settings, "ours\n").expect("it is ours");
     until_waiting(&env, 1).await;
     make_settings();
     let outcome = env.run(spec).await.expect("it starts");
-    let why = ColdStart::Changed(project.join("sub"));
+    let why = ColdStart::Changed(settings.clone());
     assert_eq!(
         (outcome.readiness.clone(), text(&outcome)),
         (ExecReadiness::Cold(why), String::new())
@@ -235,6 +235,46 @@ async fn what_lies_beside_a_denied_path_is_read_as_it_is_at_the_call() {
     let make_notes = || fs::write(home.join("notes"), "new\n").expect("it is ours");
     check_outdated(&env, spec(&script).isolation(isolation), make_notes, home.clone(), "new\n")
         .await;
+}
+
+#[tokio::test]
+async fn what_is_granted_is_what_is_there_at_the_call() {
+    let linux = Linux::new();
+    if !linux.capabilities().has(Capability::FilesystemGrants) {
+        println!("skipped: this machine confines no programs");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let (_dir, project) = settled(&["granted"]);
+    let granted = project.join("granted");
+    let (file, notes) = (project.join("file"), granted.join("notes"));
+    let read = system().chain([file.clone(), granted.clone()]).collect();
+    let filesystem = Filesystem::Grants { read, write: ["/dev/null".into()].into() };
+    let script = format!("read -r line; cd /; cat {file:?} {notes:?} 2>/dev/null; :");
+    let spec = spec(&script).isolation(Isolation::new().filesystem(filesystem));
+    let make = || fs::write(&file, "made\n").expect("it is ours");
+    check_outdated(&env, spec.clone(), make, file.clone(), "made\n").await;
+    let save = || {
+        fs::write(project.join("new"), "saved\n").expect("it is ours");
+        fs::rename(project.join("new"), &file).expect("it is ours");
+    };
+    let calls = |change: &dyn Fn(), expect: &'static str| {
+        change();
+        let (env, spec) = (&env, spec.clone());
+        async move {
+            let outcome = env.run(spec).await.expect("it starts");
+            assert!(!matches!(outcome.readiness, ExecReadiness::Ready { .. }), "{outcome:?}");
+            assert_eq!(text(&outcome), expect);
+        }
+    };
+    calls(&save, "saved\n").await;
+    let replace = || {
+        fs::create_dir(project.join("next")).expect("it is ours");
+        fs::write(project.join("next/notes"), "replaced\n").expect("it is ours");
+        fs::rename(&granted, project.join("old")).expect("it is ours");
+        fs::rename(project.join("next"), &granted).expect("it is ours");
+    };
+    calls(&replace, "saved\nreplaced\n").await;
 }
 
 #[tokio::test]

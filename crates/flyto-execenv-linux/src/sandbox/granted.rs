@@ -19,6 +19,8 @@ use std::{
 use flyto_execenv::{ExecError, ExecErrorKind};
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 
+use super::places::Identity;
+
 /// Paths that are remembered: 1,024, of which the one that was granted least recently is forgotten.
 const MAX_PATHS: usize = 1024;
 
@@ -41,15 +43,6 @@ struct Entry {
     directory: Identity,
     /// Which grant was the last.
     last: u64,
-}
-
-/// A directory: its device, its inode, and when that was made, where the file system knows. The number of a removed
-/// inode is given again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: (u32, u32),
-    inode: u64,
-    made: Option<(i64, u32)>,
 }
 
 impl Granted {
@@ -103,27 +96,13 @@ impl Known {
     }
 }
 
-/// The type tells a directory, inode and creation time which one (statx(2)).
-const ASKED: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::BTIME);
+/// The type tells a directory (statx(2)).
+const ASKED: StatxFlags = StatxFlags::TYPE.union(Identity::ASKED);
 
 /// `None` for what is no directory.
 fn identity(stat: Statx) -> Option<Identity> {
     let is_directory = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
-    let knows = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
-    is_directory.then(|| Identity {
-        device: (stat.stx_dev_major, stat.stx_dev_minor),
-        inode: stat.stx_ino,
-        made: knows.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)),
-    })
-}
-
-/// What differs once another file, directory or link is there; `None` where none is.
-pub(super) fn state(path: &Path) -> Option<Vec<u8>> {
-    let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, ASKED).ok()?;
-    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
-    let made = (stat.stx_btime.tv_sec.cast_unsigned(), u64::from(stat.stx_btime.tv_nsec));
-    let numbers = [device, stat.stx_ino, made.0, made.1];
-    Some(numbers.into_iter().flat_map(u64::to_le_bytes).collect())
+    is_directory.then(|| Identity::of(&stat))
 }
 
 /// `by_directory` tells what took its place. The cause says what the operator does.

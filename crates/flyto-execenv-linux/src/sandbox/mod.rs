@@ -30,6 +30,7 @@ mod granted;
 #[cfg(test)]
 pub(crate) mod inside;
 mod landlock;
+mod places;
 mod read_only;
 mod seccomp;
 mod shared_memory;
@@ -47,6 +48,7 @@ pub(crate) use self::granted::Granted;
 pub(crate) use self::landlock::Closed;
 use self::{
     landlock::{Outer, Seen},
+    places::Identity,
     read_only::ReadOnly,
     seccomp::Rules,
 };
@@ -182,7 +184,7 @@ pub(crate) struct Confinement {
     pub(crate) closes: Option<Closed>,
     /// The directories that were looked at.
     seen: Vec<Seen>,
-    /// The paths that cannot be changed, as they were found.
+    /// The paths that cannot be changed and those that are granted, as they were found.
     read_only: ReadOnly,
 }
 
@@ -192,14 +194,15 @@ impl Confinement {
         !self.mounts.is_empty() || self.shared_memory.is_some()
     }
 
-    /// Whether it would be made in the same way now. It grants what lies beside a denied path one by
+    /// Whether it would be made in the same way now. It grants the files and directories that the granted paths led to, so that
+    /// another one at such a path is closed. It grants what lies beside a denied path one by
     /// one, so that a file which came later is closed, and one that was renamed may be. And it keeps
     /// paths from being changed that are there.
     pub(crate) fn is_current(&self) -> bool {
         self.outdated_by().is_none()
     }
 
-    /// A directory that is why it would be made in another way now.
+    /// A path that is why it would be made in another way now.
     pub(crate) fn outdated_by(&self) -> Option<&Path> {
         let seen = self.seen.iter().find(|it| !it.is_current());
         seen.map(|it| &*it.path).or_else(|| self.read_only.outdated_by())
@@ -304,7 +307,7 @@ pub(crate) fn confine_as_granted(
 pub(crate) fn add_granted(files: &mut StartFiles, isolation: &Isolation) {
     if let Filesystem::Grants { read, write } = &isolation.filesystem {
         for path in read.iter().chain(&**write) {
-            files.add(path, granted::state(path));
+            files.add(path, Identity::at(path).map(Identity::to_bytes));
         }
     }
 }

@@ -107,7 +107,7 @@ impl Pool {
         !is_worn && self.kind.confinement.is_current()
     }
 
-    /// A directory that is why a new one would enter something else.
+    /// A path that is why a new one would enter something else.
     pub(crate) fn outdated_by(&self) -> Option<&Path> {
         self.kind.confinement.outdated_by()
     }
