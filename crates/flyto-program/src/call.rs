@@ -307,7 +307,9 @@ fn help(why: &ColdStart) -> &'static str {
     match why {
         ColdStart::TurnedOff(why) => help(why),
         ColdStart::Changed(_) => "let no program write into its directory while it waits",
-        ColdStart::TooManyFiles => "move what the program does not load out of its directory",
+        ColdStart::TooManyFiles => {
+            "move what the program does not load out of its directory and out of those of its arguments"
+        }
         ColdStart::TooLarge { .. } => "let the program fill its memory after it has read its input",
         _ => "let the program read its input before it does anything",
     }

@@ -17,6 +17,7 @@
 //! Starting blocks the calling thread until the program's image is in place, which is about 50 µs
 //! with a warm cache and longer on a cold or remote file system.
 
+mod argument; // parts of it that may be paths
 mod control;
 mod detached; // programs that outlive their starter
 #[cfg(target_os = "linux")]

@@ -294,6 +294,11 @@ fn head(program: &Path, n_bytes: u64) -> Vec<u8> {
     res
 }
 
+/// Whether this is a file that may be executed, and that no interpreter reads.
+pub(super) fn is_binary(file: &Path) -> bool {
+    is_executable(file) && is_elf(file)
+}
+
 /// By the first four bytes (elf(5)).
 fn is_elf(program: &Path) -> bool {
     first_bytes(program).starts_with(b"\x7fELF")

@@ -16,14 +16,19 @@ use rustix::{
     io::Errno,
 };
 
-use super::resolve::{self, Script, is_executable, script};
+use super::{
+    argument::{Part, parts},
+    resolve::{self, Script, is_binary, is_executable, script},
+};
 use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 
 /// The files that a start of `spec` on this machine would read, as the system describes them now (stat(2)).
 ///
 /// These are the program, as its `PATH` finds it, and the interpreter of its `#!` line, also one that env(1) finds; each argument
-/// that is the path of a file; the working directory; and what [`Ready`](crate::Ready) names, with everything in a
-/// directory. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
+/// that is the path of a file or, with everything in it, of a directory, also behind a `=`, between `:`, behind an option or an `@`, and
+/// as the directory of a pattern (`lib/*`); each word of a longer argument that is the path of a file and has a slash or a dot
+/// in it; the working directory; and what [`Ready`](crate::Ready) names, with everything in a directory. What lies in `/dev`, `/proc` and
+/// `/sys` is no code. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
 /// last changes. Links are followed, to directories as well; each directory is looked into once. What a program loads from
 /// elsewhere, such as libraries of its interpreter, is not looked at.
 ///
@@ -57,12 +62,23 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
         }
     }
     walk.add_program(spec, program);
-    for arg in &spec.args {
-        let path = spec.working_dir.join(arg);
-        if !arg.is_empty() && path.is_file() {
-            beside.extend(path.parent().map(Path::to_owned));
-            linked.extend(beside_target(&path));
-            walk.add_file(path);
+    let mut directories = Vec::new();
+    let parts = spec.args.iter().flat_map(|it| parts(it));
+    // A directory is one where an argument names it, whatever words there are.
+    let (wholes, words): (Vec<_>, Vec<_>) = parts.partition(|it| matches!(it, Part::Whole(_)));
+    for part in wholes.into_iter().chain(words) {
+        let Some((path, kind)) = walk.look_at(spec, part)? else { continue };
+        match (kind, part) {
+            (FileType::RegularFile, _) => {
+                // What a binary program loads is not looked for where it lies.
+                if spec.ready.is_some() && !is_binary(&path) {
+                    beside.extend(path.parent().map(Path::to_owned));
+                    linked.extend(beside_target(&path));
+                }
+                walk.add_file(path);
+            }
+            (FileType::Directory, Part::Whole(_)) => directories.push(path),
+            _ => {}
         }
     }
     walk.add_file(spec.working_dir.clone());
@@ -71,7 +87,7 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
     // Those that are watched for a file are watched where it lies.
     let is_watched = ready.beside_arguments || !ready.watched.is_empty();
     let linked = linked.iter().filter(|_| is_watched);
-    for path in ready.watched.iter().chain(beside).chain(linked) {
+    for path in ready.watched.iter().chain(&directories).chain(beside).chain(linked) {
         walk.add_all(CWD, path.as_os_str(), path, 0)?;
     }
     Ok(walk.files)
@@ -88,15 +104,43 @@ fn beside_target(script: &Path) -> Option<PathBuf> {
 /// How many interpreters of interpreters the kernel follows (execve(2)).
 const MAX_INTERPRETERS: usize = 5;
 
+/// Where the kernel shows devices and what it knows.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
 #[derive(Default)]
 struct Walk {
     files: StartFiles,
     seen: HashSet<PathBuf>,
+    /// What parts of arguments may name.
+    named: HashSet<PathBuf>,
     /// The directories that were looked into, by device and inode: links can lead to one again.
     directories: HashSet<(u64, u64)>,
 }
 
 impl Walk {
+    /// What a part of an argument names, where that is there and was not named before.
+    ///
+    /// # Errors
+    ///
+    /// There are too many parts to look at.
+    fn look_at(
+        &mut self,
+        spec: &Spec,
+        part: Part<'_>,
+    ) -> Result<Option<(PathBuf, FileType)>, ColdStart> {
+        let (Part::Whole(name) | Part::Word(name)) = part;
+        let path = spec.working_dir.join(name);
+        if KERNEL.iter().any(|it| path.starts_with(it)) || self.named.contains(&path) {
+            return Ok(None);
+        }
+        if self.named.len() == MAX_START_FILES {
+            return Err(ColdStart::TooManyFiles);
+        }
+        self.named.insert(path.clone());
+        let found = statat(CWD, &path, AtFlags::empty()).ok();
+        Ok(found.map(|it| (path, kind(&it))))
+    }
+
     fn add_file(&mut self, path: PathBuf) {
         if self.seen.insert(path.clone()) {
             let stat = statat(CWD, &path, AtFlags::empty()).ok();
@@ -348,6 +392,54 @@ mod tests {
             let after = start_files(&spec).expect("it is there");
             assert_eq!(before.difference(&after).is_some(), is_asked, "{spec:?}");
         }
+    }
+
+    /// Checks that code is seen that arguments name, which stand before and behind the path of this file or directory of the plugin.
+    #[track_caller]
+    fn check_named(before: &str, name: &str, behind: &str, change: &str) {
+        let (dir, spec) = place();
+        let root = dir.path();
+        fs::write(root.join("plugin/code.txt"), "1").expect("ours");
+        let arg = format!("{before}{}{behind}", root.join("plugin").join(name).display());
+        let spec = Spec { args: vec!["-x".into(), arg.into()], ..spec.ready(Ready::new()) };
+        let before = start_files(&spec).expect("it is there");
+        fs::write(root.join("plugin").join(change), "22").expect("ours");
+        let after = start_files(&spec).expect("it is there");
+        let found = before.difference(&after);
+        assert_eq!(found, Some(&*root.join("plugin").join(change)), "{spec:?}");
+    }
+
+    #[test]
+    fn code_that_an_argument_names_is_seen() {
+        check_named("", "lib", "", "lib/a");
+        check_named("", "lib", "", "lib/b");
+        check_named("--file=", "code.txt", "", "code.txt");
+        check_named("--path=/nowhere:", "lib", ":/nothing", "lib/a");
+        check_named("", "lib", "/*:/nowhere", "lib/a");
+        check_named("-I", "lib", "", "lib/a");
+        check_named("@", "code.txt", "", "code.txt");
+        check_named("exec sh '", "code.txt", "' </dev/null", "code.txt");
+    }
+
+    #[test]
+    fn too_many_names_are_refused() {
+        let (_dir, spec) = place();
+        let names = |n: usize| (0..n).map(|it| format!("./{it} ")).collect::<String>();
+        let spec = |n: usize| Spec { args: vec![names(n).into()], ..spec.clone() };
+        assert!(start_files(&spec(MAX_START_FILES - 1)).is_ok());
+        assert_eq!(start_files(&spec(MAX_START_FILES)), Err(ColdStart::TooManyFiles));
+    }
+
+    #[test]
+    fn what_lies_beside_a_binary_program_is_not_looked_at() {
+        let (dir, spec) = place();
+        let shell = fs::canonicalize("/bin/sh").expect("there is one");
+        fs::copy(shell, dir.path().join("plugin/shell")).expect("ours");
+        let ready = Ready::new().watch_beside_arguments();
+        let spec = Spec { args: vec!["shell".into()], ..spec.ready(ready) };
+        let before = start_files(&spec).expect("it is there");
+        fs::write(dir.path().join("plugin/lib/a"), "22").expect("ours");
+        assert_eq!(before, start_files(&spec).expect("it is there"));
     }
 
     #[test]
