@@ -8,9 +8,11 @@
 //! What it hands out was started from an equal spec, from files that are what they were ([`StartFiles`]), and has
 //! neither ended nor printed more than a pipe holds.
 
+mod changes; // edits, and what a program writes itself
 mod env; //   what a handle does with them
 mod files; // what a start reads, to compare
 mod idle; //  one process that waits
+mod looks; // when it is looked at
 mod pool; //  all of them, within their bounds
 mod state; // what is known of them
 mod useless; // when there is none any more
@@ -169,9 +171,13 @@ pub enum ColdStart {
     Printed,
     /// The process closed its output before it was asked.
     Closed,
+    /// Something changed while each of the last processes waited, this path last: 8 of them or more. Some calls are made without one,
+    /// to see whether something changes then too.
+    HeldBack(PathBuf),
     /// Three processes in a row could not wait, the last one for this reason. None is started until a file changes that the
     /// spec reads; where files changed while such a process waited, which it may have written itself, until one changes between
-    /// two calls; or until [`ExecEnv::end_waiting`](crate::ExecEnv::end_waiting).
+    /// two calls; or until [`ExecEnv::end_waiting`](crate::ExecEnv::end_waiting). A change alone ([`Changed`](Self::Changed)) is a
+    /// reason only where nothing changed between calls without a process, and something while each of 11 waited.
     TurnedOff(Box<Self>),
     /// Its files went on changing for a second after the last call, so no process was started.
     Unsettled,
@@ -220,6 +226,20 @@ impl fmt::Display for ColdStart {
         match self {
             Self::NoneWaiting => f.write_str("no process of it waited"),
             Self::Changed(path) => write!(f, "{path:?} has changed since its process was started"),
+            Self::HeldBack(path) => {
+                write!(
+                    f,
+                    "{path:?} or another file has changed while each of its last processes "
+                )?;
+                f.write_str("waited, and none is started for a few calls")
+            }
+            Self::TurnedOff(why) if matches!(**why, Self::Changed(_)) => {
+                write!(
+                    f,
+                    "files change whenever a process of it waits, and at no other time: {why}; "
+                )?;
+                f.write_str("it is not kept ready until it changes")
+            }
             Self::Ended(Exit::Code(code)) => {
                 write!(f, "its process exited with code {code} before it was asked")
             }

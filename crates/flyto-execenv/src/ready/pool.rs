@@ -17,7 +17,9 @@ use tokio::{
 use super::{
     ColdStart, ReadyOptions, StartFiles,
     idle::{Held, Idle},
+    looks::{FIRST_LOOK, above_bound, measure, until_next_look},
     state::{Key, State},
+    useless::Useless,
     watch::Watch,
 };
 use crate::{Capability, ExecError, Executor, Exit, MemoryMeter, Spec};
@@ -27,11 +29,6 @@ const START_TIME: Duration = Duration::from_secs(5);
 
 /// How often files that have just changed, as by the call that is over, are looked at again before a start: 10 times.
 const SETTLING_LOOKS: u32 = 10;
-
-/// When a process that waits is looked at first, for its memory once it has loaded and for its files: after 1 s. Then every 10 s, or
-/// when one that works may have used the processor time that it may.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
-const LOOK_TIME: Duration = Duration::from_secs(10);
 
 /// The processes of one [`ExecEnv`](crate::ExecEnv) that wait for calls. They end with it.
 #[derive(Debug)]
@@ -103,7 +100,7 @@ impl Pool {
         state.n_ends += 1;
         for program in &mut state.programs {
             program.waiting.clear();
-            program.useless = None;
+            program.is_fit();
         }
     }
 
@@ -180,7 +177,7 @@ impl Pool {
             }
             // As late as can be.
             if let (Ok(()), Some(path)) = (&look, idle.outdated_by()) {
-                self.is_outdated(key, idle.id, path);
+                self.state().was_outdated(key, idle.started, path, &idle.files);
                 continue;
             }
             let now = match &files {
@@ -195,13 +192,13 @@ impl Pool {
                         continue;
                     }
                     if let Some(program) = self.state().program(key) {
-                        program.useless = None;
+                        program.is_fit();
                     }
                     let takes_signals = key.executor.capabilities().has(Capability::Signals);
                     return idle.take(used, takes_signals).ok_or(why);
                 }
                 (look, Some(path)) => {
-                    return Err(self.has_changed(key, &idle.files, now, path, look.err()));
+                    return Err(self.has_changed(key, idle.started, now, path, look.err()));
                 }
                 (Err(why), None) => self.state().was_useless(key, why, now, false),
             }
@@ -210,29 +207,33 @@ impl Pool {
         Err(why)
     }
 
-    /// Has a program started before its calls again that was turned off since its files changed while it waited, once they are
-    /// others than after its last call: no process of it has written them.
+    /// Has a program started before its calls again that is not since files changed while its processes waited, once they
+    /// are others than after its last call: no process of it has written them.
     fn look_whether_edited(&self, key: &Key) {
         let before = {
             let mut state = self.state();
             let alone = state.program(key).filter(|it| it.n_calls == 1);
-            alone.and_then(|it| it.useless.as_mut()?.after_call.take())
+            alone.and_then(|it| it.after_call.take())
         };
         let Some(before) = before else { return };
-        let now = key.executor.start_files(&key.spec);
-        if now.is_ok_and(|it| it != before)
-            && let Some(program) = self.state().program(key)
-        {
-            program.useless = None;
+        let Ok(now) = key.executor.start_files(&key.spec) else { return };
+        if let Some(program) = self.state().program(key) {
+            match now == before {
+                true => program.changes.is_quiet(),
+                false => program.is_fit(),
+            }
         }
     }
 
     /// Ends a process of a program that would be started in another way now. One that was started since may wait.
     fn is_outdated(&self, key: &Key, id: u64, by: PathBuf) {
-        if let Some(program) = self.state().program(key) {
-            program.waiting.retain(|it| it.id != id);
-            program.why = ColdStart::Changed(by);
-        }
+        let mut state = self.state();
+        let Some(program) = state.program(key) else { return };
+        let Some(at) = program.waiting.iter().position(|it| it.id == id) else { return };
+        // Dropped when the lock is free again.
+        let idle = program.waiting.remove(at);
+        state.was_outdated(key, idle.started, by, &idle.files);
+        drop(state);
     }
 
     /// Takes that a process has ended while it waited, with the files as they are now: it did not wait. What it left is ended.
@@ -260,11 +261,12 @@ impl Pool {
         drop(state);
     }
 
-    /// Ends what waits of a program: this file has changed since. A process that also did not wait counts by that reason.
+    /// Ends what waits of a program: since the start of one, this file has changed. A process that also did not wait counts by that
+    /// reason.
     fn has_changed(
         &self,
         key: &Key,
-        before: &StartFiles,
+        started: Instant,
         now: &Arc<StartFiles>,
         path: &Path,
         why: Option<ColdStart>,
@@ -273,11 +275,9 @@ impl Pool {
         let mut state = self.state();
         let Some(program) = state.program(key) else { return changed };
         let waiting = std::mem::take(&mut program.waiting);
-        if why.is_none() && !before.names_the_same(now) {
-            // It is another program now.
-            (program.useless, program.why) = (None, changed.clone());
-        } else {
-            state.was_useless(key, why.unwrap_or(changed.clone()), now, true);
+        match why {
+            Some(why) => state.was_useless(key, why, now, true),
+            None => state.was_outdated(key, started, path.to_owned(), now),
         }
         let why = state.program(key).map_or(changed, |it| it.why.clone());
         drop(state);
@@ -288,16 +288,16 @@ impl Pool {
     /// What was found when a process that waits was looked at: its files as they are now, and what it holds, so many bytes of
     /// memory.
     fn looked_at(&self, key: &Key, id: u64, files: Result<StartFiles, ColdStart>, bytes: u64) {
-        let before = {
+        let (started, before) = {
             let mut state = self.state();
             let Some(program) = state.program(key) else { return };
             let Some(idle) = program.waiting.iter().find(|it| it.id == id) else { return };
-            Arc::clone(&idle.files)
+            (idle.started, Arc::clone(&idle.files))
         };
         match files {
             Ok(now) => match before.difference(&now) {
                 Some(path) => {
-                    self.has_changed(key, &before, &Arc::new(now.clone()), path, None);
+                    self.has_changed(key, started, &Arc::new(now.clone()), path, None);
                 }
                 None => self.measured(key, id, bytes),
             },
@@ -444,16 +444,17 @@ async fn start(
     let mut files = start_files(key).await?;
     if let Some(pool) = pool.upgrade()
         && let Some(program) = pool.state().program(key)
-        && let Some(useless) = &mut program.useless
     {
-        if useless.turns_off(&files) {
+        let turned_off = program.useless.as_ref().filter(|it| it.turns_off(&files));
+        let why = turned_off.map(Useless::cold_start);
+        if let Some(why) = why.or_else(|| program.changes.hold_back(&program.why)) {
             // What another call may have written since says nothing of an edit.
             let is_after = program.n_calls == 0 && Some(program.last_call) == last_call;
-            useless.after_call = is_after.then_some(files);
-            return Err(useless.cold_start());
+            program.after_call = is_after.then_some(files);
+            return Err(why);
         }
-        if useless.is_off() {
-            program.useless = None;
+        if program.useless.as_ref().is_some_and(Useless::is_off) {
+            program.is_fit();
         }
     }
     // Many programs write something within a call.
@@ -471,6 +472,13 @@ async fn start(
     let running = key.executor.start((*key.spec).clone()).await;
     let running = running.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
     Ok((running, started, files))
+}
+
+/// The files of a program, looked at on a thread that this may block: no call waits for it.
+async fn start_files(key: &Key) -> Result<StartFiles, ColdStart> {
+    let Key { executor, spec } = key.clone();
+    let files = spawn_blocking(move || executor.start_files(&spec)).await;
+    files.unwrap_or(Err(ColdStart::NoneWaiting))
 }
 
 /// Looks after one process of a program that waits, until a call takes it or its time is over.
@@ -532,57 +540,5 @@ impl IdleWatcher {
         if let Some(pool) = self.pool.upgrade() {
             pool.end_waiting(&self.key, self.id);
         }
-    }
-}
-
-/// The processor time that a process has used, where it is more than it may.
-fn above_bound(key: &Key, used: Option<Duration>) -> Option<Duration> {
-    let most = key.spec.ready.as_ref()?.cpu_time?;
-    used.filter(|it| *it > most)
-}
-
-/// How long a process is left alone that may use so much processor time, and had used these times at the last look and at this one.
-fn until_next_look(most: Option<Duration>, before: Duration, now: Duration) -> Duration {
-    match most {
-        Some(most) if now.saturating_sub(before) > FIRST_LOOK / 10 => {
-            most.saturating_sub(now).clamp(FIRST_LOOK, LOOK_TIME)
-        }
-        _ => LOOK_TIME,
-    }
-}
-
-/// The files of a program, looked at on a thread that this may block: no call waits for it.
-async fn start_files(key: &Key) -> Result<StartFiles, ColdStart> {
-    let Key { executor, spec } = key.clone();
-    let files = spawn_blocking(move || executor.start_files(&spec)).await;
-    files.unwrap_or(Err(ColdStart::NoneWaiting))
-}
-
-/// Asks a meter on a thread that it may block.
-async fn measure(meter: Option<&MemoryMeter>) -> Option<u64> {
-    let meter = Arc::clone(meter?);
-    spawn_blocking(move || meter()).await.ok()?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(most: Option<u64>, before: u64, now: u64, expect: u64) {
-        let seconds = Duration::from_secs;
-        let found = until_next_look(most.map(seconds), seconds(before), seconds(now));
-        assert_eq!(found, seconds(expect));
-    }
-
-    #[test]
-    fn one_that_works_is_looked_at_once_its_time_may_be_over() {
-        check(Some(3), 0, 1, 2);
-        check(Some(30), 0, 1, 10);
-        check(Some(30), 11, 21, 9);
-        check(Some(2), 1, 2, 1);
-        // It waits.
-        check(Some(3), 1, 1, 10);
-        check(None, 0, 1, 10);
     }
 }

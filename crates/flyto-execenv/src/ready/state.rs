@@ -1,10 +1,10 @@
 //! What a pool knows of its programs, their processes and their calls.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{ColdStart, StartFiles, idle::Idle, useless::Useless};
+use super::{ColdStart, StartFiles, changes::Changes, idle::Idle, useless::Useless};
 use crate::{ErrorOutput, Executor, Output, Spec, Stdin};
 
 /// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
@@ -68,6 +68,10 @@ pub(super) struct Program {
     pub(super) last_call: u64,
     /// Processes in a row that could not wait.
     pub(super) useless: Option<Useless>,
+    /// Processes in a row that could wait, and were given up.
+    pub(super) changes: Changes,
+    /// Where no process is started after a call for one of both reasons, the files as they were then.
+    pub(super) after_call: Option<StartFiles>,
     /// Why no process waits.
     pub(super) why: ColdStart,
 }
@@ -123,11 +127,26 @@ impl State {
             n_processes: before.as_ref().map_or(0, |it| it.n_processes) + 1,
             why,
             files: Arc::clone(files),
-            after_call: None,
             is_restless: is_restless || before.is_some_and(|it| it.is_restless),
         };
         program.why = useless.cold_start();
         program.useless = Some(useless);
+    }
+
+    /// A process of this program waited, was started at `started`, and was given up: this has changed meanwhile.
+    pub(super) fn was_outdated(
+        &mut self,
+        key: &Key,
+        started: Instant,
+        by: PathBuf,
+        files: &Arc<StartFiles>,
+    ) {
+        let Some(program) = self.program(key) else { return };
+        let why = ColdStart::Changed(by);
+        let useless = program.changes.add(started);
+        let useless = useless.then(|| Useless::by_itself(why.clone(), Arc::clone(files)));
+        program.why = useless.as_ref().map_or(why, Useless::cold_start);
+        program.useless = useless;
     }
 
     /// Takes what came of a start after a call that began when there were `n_ends` ends; gives back a process that is not to
@@ -180,6 +199,11 @@ impl State {
 }
 
 impl Program {
+    /// One of its processes is fit to wait, or it is another program now.
+    pub(super) fn is_fit(&mut self) {
+        (self.useless, self.changes, self.after_call) = (None, Changes::default(), None);
+    }
+
     fn new(key: Key) -> Self {
         Self {
             key,
@@ -190,6 +214,8 @@ impl Program {
             most_calls: 0,
             last_call: 0,
             useless: None,
+            changes: Changes::default(),
+            after_call: None,
             why: ColdStart::NoneWaiting,
         }
     }

@@ -13,13 +13,16 @@ pub(super) struct Useless {
     /// Why the last one could not, and the files as they were then.
     pub(super) why: ColdStart,
     pub(super) files: Arc<StartFiles>,
-    /// Once no process is started any more, the files as they were after the last call.
-    pub(super) after_call: Option<StartFiles>,
     /// Whether files changed while one of them waited. It may have written them itself, as the next one will.
     pub(super) is_restless: bool,
 }
 
 impl Useless {
+    /// Of a program whose processes change this themselves, while the files are these.
+    pub(super) fn by_itself(why: ColdStart, files: Arc<StartFiles>) -> Self {
+        Self { n_processes: USELESS_STARTS, why, files, is_restless: true }
+    }
+
     /// Whether no further process is started for a program whose files are these.
     pub(super) fn turns_off(&self, now: &StartFiles) -> bool {
         let is_same = match self.is_restless {

@@ -1,6 +1,6 @@
 //! Processes that end, or are ended, while they wait, and programs that are given up.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use flyto_execenv::{ColdStart, ExecEnv, ExecReadiness, Exit, Ready, ReadyOptions, Signal, Spec};
 use tokio::task::yield_now;
@@ -58,33 +58,112 @@ async fn a_program_that_writes_beside_itself_within_its_call_is_kept() {
     assert_eq!(fs::read_to_string(&log).expect("written"), "x\n".repeat(5));
 }
 
+fn is_younger(file: &Path, age: Duration) -> bool {
+    let changed = fs::metadata(file).and_then(|it| it.modified()).expect("it is there");
+    changed.elapsed().is_ok_and(|it| it < age)
+}
+
+/// What a call says that is served by no process which waited.
+async fn cold(env: &ExecEnv, spec: Spec) -> ColdStart {
+    match env.run(spec).await.expect("it starts").readiness {
+        ExecReadiness::Cold(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn an_edit_between_calls_turns_a_program_on_again() {
+async fn edits_turn_no_program_off() {
     let dir = tempfile::tempdir().expect("a directory");
     let library = dir.path().join("lib");
     write_settled(&library, "0");
     let env = env(ReadyOptions::new());
     let spec = || spec(ECHO, "x").ready(Ready::new().watch(dir.path()));
     env.run(spec()).await.expect("it starts");
-    for n_edits in 1..=3 {
+    for n_edits in 1..=8 {
         until_waiting(&env, 1).await;
         fs::write(&library, n_edits.to_string()).expect("it is ours");
-        assert!(!is_ready(&env.run(spec()).await.expect("it starts")));
+        assert_eq!(cold(&env, spec()).await, ColdStart::Changed(library.clone()));
     }
-    // It is off, and an edit is seen by the first call that begins once the one before is over.
-    let mut n_edits = 3;
-    loop {
-        n_edits += 1;
+    // From here on it is looked at what changes without a process, and that is found out.
+    let calls = async {
+        while !is_ready(&env.run(spec()).await.expect("it starts")) {
+            yield_now().await;
+        }
+    };
+    tokio::time::timeout(GUARD, calls).await.expect("in time");
+    // Edits go on.
+    for n_edits in 9..=40 {
         fs::write(&library, n_edits.to_string()).expect("it is ours");
-        match env.run(spec()).await.expect("it starts").readiness {
-            ExecReadiness::Cold(ColdStart::TurnedOff(_)) if env.waiting_processes() == 0 => {
-                yield_now().await
-            }
-            _ => break,
+        let why = cold(&env, spec()).await;
+        assert!(!why.is_unfit(), "{why}");
+        yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn one_edit_counts_once_however_many_wait() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let library = dir.path().join("lib");
+    write_settled(&library, "0");
+    let env = env(ReadyOptions::new());
+    let spec = || spec(ECHO, "x").ready(Ready::new().watch(dir.path()));
+    let three = || async { tokio::join!(env.run(spec()), env.run(spec()), env.run(spec())) };
+    three().await.0.expect("it starts");
+    for n_edits in 1..=7 {
+        until_waiting(&env, 3).await;
+        fs::write(&library, n_edits.to_string()).expect("it is ours");
+        let (one, two, other) = three().await;
+        for outcome in [one, two, other] {
+            let why = ExecReadiness::Cold(ColdStart::Changed(library.clone()));
+            assert_eq!(outcome.expect("it starts").readiness, why);
         }
     }
-    until_waiting(&env, 1).await;
+    until_waiting(&env, 3).await;
     assert!(is_ready(&env.run(spec()).await.expect("it starts")));
+}
+
+#[tokio::test]
+async fn a_program_that_writes_while_it_waits_is_given_up() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = dir.path().join("log");
+    write_settled(&log, "");
+    let env = env(ReadyOptions::new());
+    let script = "echo $$ >>log; read -r line; echo $line";
+    let spec = || {
+        let spec = spec(script, "x").working_dir(dir.path());
+        spec.ready(Ready::new().watch(&log))
+    };
+    let n_runs = || fs::read_to_string(&log).expect("it is there").lines().count();
+    let mut n_held_back = 0;
+    let calls = async {
+        loop {
+            let before = n_runs();
+            match cold(&env, spec()).await {
+                ColdStart::TurnedOff(why) => return *why,
+                ColdStart::HeldBack(_) => n_held_back += 1,
+                ColdStart::NoneWaiting | ColdStart::Changed(_) | ColdStart::Unsettled => {}
+                other => panic!("{other}"),
+            }
+            // The next call begins once a process has written that waits, or the call has been over for so long that most
+            // likely none was to be started.
+            let is_recent = || is_younger(&log, Duration::from_millis(400));
+            while n_runs() < before + 2 && (env.waiting_processes() > 0 || is_recent()) {
+                yield_now().await;
+            }
+        }
+    };
+    let why = tokio::time::timeout(GUARD, calls).await.expect("in time");
+    assert_eq!(why, ColdStart::Changed(log.clone()));
+    assert!(n_held_back >= 7, "{n_held_back} calls were made without one");
+    // An edit between two calls gives it another try.
+    let calls = async {
+        while matches!(cold(&env, spec()).await, ColdStart::TurnedOff(_)) {
+            yield_now().await;
+            fs::write(&log, "edited").expect("it is ours");
+        }
+    };
+    tokio::time::timeout(GUARD, calls).await.expect("in time");
+    until_waiting(&env, 1).await;
 }
 
 /// Checks that a program is given up whose processes are not fit to wait. `script` writes its process id to `pid` once that can be
