@@ -44,7 +44,7 @@ pub fn start_files(spec: &Spec) -> Result<StartFiles, ColdStart> {
         walk.look_up(spec, name);
     }
     let program = resolve::resolve_program(spec);
-    let program = program.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
+    let program = program.map_err(|err| ColdStart::not_started(&err))?;
     let mut beside = Vec::new();
     let is_script = script(&program).is_some();
     if is_path && is_script {

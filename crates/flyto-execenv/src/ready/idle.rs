@@ -91,7 +91,7 @@ impl Idle {
         tokio::task::yield_now().await;
         match at_once(running.control.wait()).await {
             Some(Ok(exit)) => return Err(ColdStart::Ended(exit)),
-            Some(Err(err)) => return Err(ColdStart::NotStarted(err.to_string())),
+            Some(Err(err)) => return Err(ColdStart::not_started(&err)),
             None => {}
         }
         let [out, err] = &mut self.printed;

@@ -18,11 +18,11 @@ mod state; // what is known of them
 mod useless; // when there is none any more
 mod watch; // waiting for its end
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{error::Error as _, fmt, path::PathBuf, time::Duration};
 
 pub use self::files::StartFiles;
 pub(crate) use self::{idle::Held, pool::Pool};
-use crate::Exit;
+use crate::{ExecError, Exit};
 
 /// How many files are looked at before each call: 256, which takes less than a start of the smallest program.
 pub const MAX_START_FILES: usize = 256;
@@ -203,6 +203,15 @@ pub enum ColdStart {
 }
 
 impl ColdStart {
+    /// No process could be started, for this reason and its causes.
+    pub(crate) fn not_started(err: &ExecError) -> Self {
+        let (mut all, mut cause) = (err.to_string(), err.source());
+        while let Some(it) = cause {
+            (all, cause) = (format!("{all}: {it}"), it.source());
+        }
+        Self::NotStarted(all)
+    }
+
     /// Whether the program is to blame: it does not wait for its input, takes too much memory or processor time, or has too many
     /// files. A host tells its author.
     #[must_use]

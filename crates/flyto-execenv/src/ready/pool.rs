@@ -470,7 +470,7 @@ async fn start(
     }
     let started = Instant::now();
     let running = key.executor.start((*key.spec).clone()).await;
-    let running = running.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
+    let running = running.map_err(|err| ColdStart::not_started(&err))?;
     Ok((running, started, files))
 }
 

@@ -160,6 +160,31 @@ async fn a_file_that_has_changed_is_run_anew() {
 }
 
 #[tokio::test]
+async fn why_no_process_could_be_started_is_told_with_its_cause() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = dir.path().join("run");
+    write_settled(&program, "#!/bin/sh\nread -r line; mv \"$0\" \"$0.old\"");
+    let env = env(ReadyOptions::new());
+    let spec = || {
+        let spec = Spec::new(program.as_os_str()).deadline(GUARD).env_var("PATH", "/usr/bin:/bin");
+        spec.stdin_bytes("x\n").ready(Ready::new())
+    };
+    assert!(env.run(spec()).await.expect("it starts").success());
+    // The call has moved it away, and what is started after the call finds none.
+    let call = async {
+        loop {
+            fs::rename(program.with_extension("old"), &program).expect("it is there");
+            match env.run(spec()).await.expect("it starts").readiness {
+                ExecReadiness::Cold(ColdStart::NotStarted(why)) => return why,
+                _ => yield_now().await,
+            }
+        }
+    };
+    let why = tokio::time::timeout(GUARD, call).await.expect("in time");
+    assert!(why.starts_with("failed to start") && why.contains("No such file"), "{why}");
+}
+
+#[tokio::test]
 async fn a_file_of_a_moment_ago_is_not_started_before() {
     let dir = tempfile::tempdir().expect("a directory");
     let (env, file) = (env(ReadyOptions::new()), dir.path().join("file"));
