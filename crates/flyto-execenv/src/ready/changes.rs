@@ -50,6 +50,11 @@ impl Changes {
         false
     }
 
+    /// Whether there are none.
+    pub(super) fn is_none(&self) -> bool {
+        self.n_processes == 0
+    }
+
     /// Takes that nothing has changed from the end of a call to the next one, without a process.
     pub(super) fn is_quiet(&mut self) {
         self.is_quiet = true;

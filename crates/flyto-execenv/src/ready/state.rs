@@ -7,8 +7,10 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{ColdStart, StartFiles, changes::Changes, idle::Idle, useless::Useless};
 use crate::{ErrorOutput, Executor, Output, Spec, Stdin};
 
-/// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
+/// How many programs are remembered: 64 of which nothing else is known, and of all 1,024, so that a program whose processes do not wait
+/// is not tried again and again. Of more, those that were called least lately are forgotten.
 const PROGRAMS: usize = 64;
+const ALL_PROGRAMS: usize = 1024;
 
 /// How long a call keeps a start from its CPU: 1 s. A longer one hardly notices it.
 const BUSY_TIME: Duration = Duration::from_secs(1);
@@ -98,9 +100,7 @@ impl State {
         let mut program = match self.programs.iter().rposition(|it| it.key == *key) {
             Some(at) => self.programs.remove(at),
             None => {
-                if self.programs.len() == PROGRAMS {
-                    self.programs.remove(0);
-                }
+                self.makes_place();
                 Program::new(key.clone())
             }
         };
@@ -111,6 +111,19 @@ impl State {
         self.programs.push(program);
         self.calls.insert(self.next_id, Instant::now());
         self.next_id
+    }
+
+    /// Forgets the program that was called least lately, where there is no place for another one.
+    fn makes_place(&mut self) {
+        let is_plain = |it: &Program| it.useless.is_none() && it.changes.is_none();
+        if self.programs.iter().filter(|it| is_plain(it)).count() >= PROGRAMS
+            && let Some(at) = self.programs.iter().position(is_plain)
+        {
+            self.programs.remove(at);
+        }
+        if self.programs.len() >= ALL_PROGRAMS {
+            self.programs.remove(0);
+        }
     }
 
     /// A process of this program could not wait; `is_restless` says that files changed meanwhile.
@@ -246,7 +259,10 @@ fn less_its_input(spec: &Spec) -> Spec {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+
     use super::*;
+    use crate::{Capabilities, ExecError, Running};
 
     /// `begun_ms` are the times of the calls that run, from the oldest on.
     #[track_caller]
@@ -274,5 +290,51 @@ mod tests {
         check(1, &[0], 1000, None);
         check(2, &[0, 10, 20], 1010, None);
         check(2, &[0, 10, 20], 1000, Some(1010));
+    }
+
+    #[derive(Debug)]
+    struct NoExecutor(Capabilities);
+
+    #[async_trait]
+    impl Executor for NoExecutor {
+        fn capabilities(&self) -> &Capabilities {
+            &self.0
+        }
+
+        async fn preflight(&self, _spec: &Spec) -> Result<(), ExecError> {
+            unreachable!("it is not asked")
+        }
+
+        async fn start(&self, _spec: Spec) -> Result<Running, ExecError> {
+            unreachable!("nothing is started")
+        }
+    }
+
+    #[test]
+    fn a_program_that_does_not_wait_is_remembered_longer_than_others() {
+        let executor: Arc<dyn Executor> = Arc::new(NoExecutor(Capabilities::new("none")));
+        let key = |n: usize| Key::new(&executor, &Spec::new(format!("/{n}")));
+        let mut state = State::default();
+        let mut called = |n: usize, is_useless: bool| {
+            state.call(&key(n));
+            if is_useless {
+                state.was_useless(&key(n), ColdStart::Printed, &Arc::default(), false);
+            }
+            let is_known =
+                |n: usize| state.programs.iter().any(|it| it.key == key(n) && it.useless.is_some());
+            (state.programs.len(), is_known(0))
+        };
+        assert_eq!(called(0, true), (1, true));
+        for n in 1..=2 * PROGRAMS {
+            assert_eq!(called(n, false), (1 + n.min(PROGRAMS), true));
+        }
+        let first = 2 * PROGRAMS + 1;
+        for n in first..first + ALL_PROGRAMS - PROGRAMS - 1 {
+            assert!(called(n, true).1, "{n}");
+        }
+        for n in first + ALL_PROGRAMS..first + ALL_PROGRAMS + PROGRAMS {
+            assert!(called(n, true).0 <= ALL_PROGRAMS, "{n}");
+        }
+        assert!(!called(1, false).1, "it was called least lately");
     }
 }
