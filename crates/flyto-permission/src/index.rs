@@ -31,6 +31,8 @@ pub(crate) struct Index {
     classes: HashMap<String, Slot>,
     any_command: Slot,
     commands: Trie,
+    /// First words of rules that ask or deny a program by a path, by the last part of it.
+    programs_by_path: HashMap<Box<str>, Vec<Box<str>>>,
     any_read: Slot,
     any_write: Slot,
     pub(crate) paths: PathIndex,
@@ -251,6 +253,14 @@ impl Index {
             Form::Tool(_) | Form::Owner { .. } => self.tools.add(rules, at, form),
             Form::AnyCommand => self.any_command.add(rules, at),
             Form::Command { words, is_prefix } => {
+                let program = words.first().filter(|_| effect > Verdict::Allow);
+                if let Some((_, base)) = program.and_then(|it| it.rsplit_once('/')) {
+                    let of_base = self.programs_by_path.entry(base.into()).or_default();
+                    // Rules for one program mostly stand together.
+                    if of_base.last().is_none_or(|it| **it != *words[0]) {
+                        of_base.push(words[0].as_str().into());
+                    }
+                }
                 self.commands.add(rules, at, &words, is_prefix);
             }
             Form::Path { writes, glob: None } => match writes {
@@ -335,6 +345,12 @@ impl Index {
     /// Whether a rule that asks or denies commands starts with this word.
     pub(crate) fn narrows_program(&self, name: &str) -> bool {
         self.commands.narrows(name)
+    }
+
+    /// First words of rules that ask or deny a program by a path that ends so.
+    #[cfg(feature = "bash")]
+    pub(crate) fn programs_by_path(&self, base: &str) -> impl Iterator<Item = &str> {
+        self.programs_by_path.get(base).into_iter().flatten().map(|it| &**it)
     }
 
     /// Whether a rule that asks or denies commands has a first word that starts so.

@@ -141,6 +141,13 @@ impl<'a> Lookup<'a> {
         self.all().any(Index::narrows_programs)
     }
 
+    #[cfg(feature = "bash")]
+    pub(crate) fn programs_by_path(self, base: &str) -> impl Iterator<Item = &'a str> {
+        self.all()
+            .flat_map(move |it| it.programs_by_path(base))
+            .take_while(move |_| self.steps.take(1))
+    }
+
     pub(crate) fn any_path(self, writes: bool) -> Hits<'a> {
         self.hits(|it| it.any_path(writes))
     }

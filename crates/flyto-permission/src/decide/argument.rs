@@ -178,7 +178,11 @@ impl<'a> Judge<'a> {
         for name in bash::tokens(text) {
             let base = bash::base_name(name);
             let behind_letter = bash::behind_letter(base).filter(|_| has_blank);
-            for name in [Some(name), Some(base), behind_letter].into_iter().flatten() {
+            let mut found = Found::default();
+            let spellings = self.other_spellings(name, &mut found);
+            search.add(found.possible.into_iter());
+            let names = [Some(name), Some(base), behind_letter].into_iter().flatten();
+            for name in names.chain(spellings) {
                 if !self.index.narrows_program(name) {
                     continue;
                 }
@@ -224,10 +228,13 @@ impl<'a> Judge<'a> {
     ) {
         let base = bash::base_name(name);
         let narrows = |it: &str| self.index.narrows_program(it);
-        if !narrows(name) && (name == base || !narrows(base)) {
+        let mut found = Found::default();
+        let is_named = narrows(name)
+            || name != base
+                && (narrows(base) || self.index.programs_by_path(base).next().is_some());
+        if !is_named {
             return;
         }
-        let mut found = Found::default();
         let words = std::iter::once(Some(name)).chain(rest.iter().map(known));
         found.add(&self.index.by_words(words, has_more));
         self.find_narrowing(name, rest, has_more, &mut search.n_steps, &mut found);

@@ -313,7 +313,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Rules that ask or deny a program, beside those for its very words: by its
-    /// name without the directory, and with options between the words of the rule.
+    /// name without the directory, by other spellings of its path, and with options between the words of the rule.
     pub(super) fn find_narrowing(
         &self,
         name: &str,
@@ -327,11 +327,17 @@ impl<'a> Judge<'a> {
             let words = std::iter::once(Some(base)).chain(rest.iter().map(known));
             found.add(&self.index.by_words(words, has_more));
         }
+        let spellings = self.other_spellings(name, found);
+        for it in &spellings {
+            let words = std::iter::once(Some(*it)).chain(rest.iter().map(known));
+            found.add(&self.index.by_words(words, has_more));
+        }
         let is_alias = subcommand::may_be_any(base, rest);
         let rest = rest.iter().map(argument);
-        let names = [name, base];
-        let names = if base == name { &names[..1] } else { &names };
-        found.add(&self.index.by_spread_words(names, rest, has_more, n_steps));
+        let mut names = vec![name];
+        names.extend(Some(base).filter(|it| *it != name));
+        names.extend(spellings);
+        found.add(&self.index.by_spread_words(&names, rest, has_more, n_steps));
         if is_alias {
             found.possible = found
                 .possible

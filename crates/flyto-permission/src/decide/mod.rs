@@ -5,7 +5,7 @@
 //! names; what allows a part depends on the class.
 //!
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
-//! `command` for command lines, `argument` for commands in their arguments, `word`
+//! `command` for command lines, `program` for paths of programs, `argument` for commands in their arguments, `word`
 //! for their words as paths and addresses, `input` for the texts of an input, `reach` for wildcards, `file` for paths,
 //! `text` for texts as paths, `fetch` for addresses; `named` finds the rules for the tool itself, `protected`
 //! has the places that need a rule of their own.
@@ -31,6 +31,8 @@ mod fetch;
 mod file;
 mod input;
 mod named;
+#[cfg(feature = "bash")]
+mod program;
 mod protected;
 #[cfg(feature = "bash")]
 mod reach;
@@ -103,6 +105,9 @@ pub(crate) struct Judge<'a> {
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
+    /// Directories in which the line that is looked at may be beside the one it starts in; `None` for any.
+    #[cfg(feature = "bash")]
+    directories: Option<Vec<String>>,
     /// Paths that a believed preview declares to be read, and that the input has once; listed when they are first needed.
     declared_reads: OnceCell<HashSet<String>>,
     /// Where the roots lead; filled in when it is first needed.
@@ -216,6 +221,8 @@ impl<'a> Judge<'a> {
             is_line: false,
             #[cfg(feature = "bash")]
             runs_once: false,
+            #[cfg(feature = "bash")]
+            directories: Some(Vec::new()),
             declared_reads: OnceCell::new(),
             real_roots: None,
             work: MAX_WORK,

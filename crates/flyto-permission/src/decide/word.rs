@@ -79,6 +79,7 @@ impl<'a> Judge<'a> {
             true => analysis.directories(&known),
             false => Some(Vec::new()),
         };
+        self.directories.clone_from(&directories);
         Places { analysis, known, directories }
     }
 
