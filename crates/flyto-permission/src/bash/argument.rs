@@ -122,7 +122,7 @@ impl Command {
     /// What is known of the installed program that runs in the end, to be kept once
     /// the levels are known.
     pub(super) fn find_habits(&self) -> Habits {
-        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
+        let program = self.program();
         if !unwrap::is_installed(program) {
             return Habits::default();
         }
@@ -130,10 +130,14 @@ impl Command {
         Habits { opens_nothing: is_in(OPEN_NOTHING), runs_nothing: is_in(RUN_NOTHING) }
     }
 
+    /// The program that runs in the end, as it is called; empty where it is not known.
+    fn program(&self) -> &str {
+        self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("")
+    }
+
     /// Whether a program named `sed` runs in the end.
     pub(crate) fn runs_sed(&self) -> bool {
-        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
-        matches!(base_name(program), "sed" | "gsed")
+        matches!(base_name(self.program()), "sed" | "gsed")
     }
 
     /// Texts of here-strings and here-documents that the program may run.

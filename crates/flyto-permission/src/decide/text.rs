@@ -330,10 +330,9 @@ fn ends_address(it: char) -> bool {
 /// `file:///a/s[e-e]cret` is `/a/secret` to it. Only absolute addresses count: a
 /// relative one is none to curl.
 fn has_expanding_address(text: &str) -> bool {
-    let address = |rest: &str| rest.split(ends_address).next().unwrap_or_default().to_owned();
-    behind_schemes(text)
-        .take(MAX_ADDRESSES)
-        .any(|it| it.starts_with('/') && address(it).contains(['{', '}', '[', ']']))
+    let absolute = behind_schemes(text).take(MAX_ADDRESSES).filter(|it| it.starts_with('/'));
+    let mut addresses = absolute.filter_map(|it| it.split(ends_address).next());
+    addresses.any(|it| it.contains(['{', '}', '[', ']']))
 }
 
 /// What stands behind the scheme `file:`, as a path: a relative one is also one from the root, as for readers by the URL
@@ -352,10 +351,9 @@ fn path_of_address(rest: &str) -> [Option<Cow<'_, str>>; 2] {
 
 /// Parts of a text with blanks, quotes or brackets that may be paths.
 ///
-/// Each once: what
-/// stands between separators, and what stands between these, blanks, quotes and
-/// brackets. Of a text of several lines, whole lines that are one word or begin as a
-/// path.
+/// Each once: what stands between separators, and what stands between these, blanks,
+/// quotes and brackets. Of a text of several lines, whole lines that are one word or
+/// begin as a path.
 fn guessed_parts(text: &str) -> Vec<&str> {
     let is_around = |it: char| is_quoting(it) || is_separator(it);
     let mut res: Vec<&str> = Vec::new();

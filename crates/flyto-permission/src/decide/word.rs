@@ -109,9 +109,7 @@ impl<'a> Judge<'a> {
             match text {
                 Some(text) => {
                     let is_plain = !text.starts_with('-')
-                        && text.bytes().map(char::from).all(|it| {
-                            !is_separator(it) && !is_quoting(it) && !matches!(it, '[' | ']')
-                        })
+                        && !text.contains(|it| is_separator(it) || is_quoting(it))
                         && base.others.as_ref().is_some_and(Vec::is_empty);
                     if let Some(leads_to_keys) = self.seen[1].get(text).filter(|_| is_plain) {
                         found.touches_keys |= *leads_to_keys;
@@ -297,7 +295,7 @@ impl<'a> Judge<'a> {
         }
         // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
         if self.index.narrows_paths()
-            && text.bytes().any(|it| is_quoting(char::from(it)))
+            && text.contains(is_quoting)
             && !base.command.connects_to_nothing()
         {
             let base = guess_base(base);
