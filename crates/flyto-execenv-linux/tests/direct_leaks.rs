@@ -97,7 +97,10 @@ async fn ten_thousand_calls_leave_nothing_behind() {
     // What is there once and for all is there after a few calls.
     calls(&env, 2 * AT_ONCE).await;
     let before = settled(|it| it[0] == 0);
-    calls(&env, CALLS).await;
-    assert_eq!(settled(|it| it == before), before);
     assert_eq!(before[0], 0, "a child is left");
+    calls(&env, CALLS).await;
+    // Fewer are no leak: the thread that reaps may still have been there the first time.
+    let none_more = |now: [usize; 3]| now.iter().zip(&before).all(|(now, before)| now <= before);
+    let after = settled(none_more);
+    assert!(none_more(after), "children, descriptors, threads: {before:?} before, {after:?} after");
 }
