@@ -192,9 +192,14 @@ impl Follow {
                 }
                 continue;
             };
-            let no_record = || AuditError::NoRecord { path: path(), offset: raw.offset };
-            let bytes = raw.bytes.ok_or_else(no_record)?;
-            let line = Line::parse(bytes).ok_or_else(no_record)?;
+            let offset = raw.offset;
+            let no_record = || AuditError::NoRecord { path: path(), offset };
+            let n_bytes = raw.bytes.map(|it| it.len() as u64);
+            let Some((bytes, line)) = raw.bytes.and_then(|it| Some((it, Line::parse(it)?))) else {
+                let counted = open.lines.count_foreign(n_bytes);
+                counted.map_err(|err| AuditError::io("read", path(), err))?;
+                return Err(no_record());
+            };
             self.last = line.seq;
             if line.seq <= self.after {
                 continue;

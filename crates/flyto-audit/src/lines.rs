@@ -3,7 +3,7 @@
 //! Forwards they are borrowed from one buffer, backwards each is a copy. A line that is longer than
 //! [`MAX_RECORD_BYTES`] is no record: it is passed over with its place and, forwards, its length
 //! and SHA-256, and hardly more than that bound is held of it. The work of one pass is linear in
-//! the bytes of the file.
+//! the bytes of the records and [`MAX_FOREIGN_BYTES`]: a sparse file of a terabyte costs its writer nothing.
 
 use std::{borrow::Borrow, fs::File, io};
 
@@ -18,6 +18,44 @@ const BLOCK: usize = 64 * 1024;
 
 /// [`MAX_RECORD_BYTES`] in memory.
 const MAX_LINE: usize = MAX_RECORD_BYTES as usize;
+
+/// How many bytes of a file may be in lines that are no records: 64 MiB, the size at which a file is rotated. A log has
+/// one such line for each writer that was killed.
+pub(crate) const MAX_FOREIGN_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is left of [`MAX_FOREIGN_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForeignLeft(u64);
+
+impl Default for ForeignLeft {
+    fn default() -> Self {
+        Self(MAX_FOREIGN_BYTES)
+    }
+}
+
+impl ForeignLeft {
+    /// Takes bytes off that are no record.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidData`] where there are more of them than the bound.
+    fn take(&mut self, bytes: u64) -> io::Result<()> {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.map(drop).ok_or_else(|| {
+            let kind = io::ErrorKind::InvalidData;
+            io::Error::new(kind, "more than 64 MiB of it are in lines that are no records")
+        })
+    }
+}
+
+/// None where too much of the file is no record.
+pub(crate) fn none_beyond_bound<T>(found: io::Result<Option<T>>) -> io::Result<Option<T>> {
+    match found {
+        Err(err) if err.kind() == io::ErrorKind::InvalidData => Ok(None),
+        found => found,
+    }
+}
 
 /// A line without its newline.
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +95,38 @@ pub(crate) struct Lines<F> {
     buf: Vec<u8>,
     start: usize,
     filled: usize,
+    foreign: ForeignLeft,
 }
 
 impl<F: Borrow<File>> Lines<F> {
     /// The lines between two offsets, the first of which is the start of a line.
     pub(crate) fn new(file: F, offset: u64, end: u64) -> Self {
-        Self { file, end, offset, buf: vec![0; BLOCK], start: 0, filled: 0 }
+        Self {
+            file,
+            end,
+            offset,
+            buf: vec![0; BLOCK],
+            start: 0,
+            filled: 0,
+            foreign: ForeignLeft::default(),
+        }
+    }
+
+    /// Begins with what other files have left.
+    pub(crate) fn with_foreign(mut self, left: ForeignLeft) -> Self {
+        self.foreign = left;
+        self
+    }
+
+    /// What this file leaves.
+    pub(crate) fn foreign(&self) -> ForeignLeft {
+        self.foreign
+    }
+
+    /// Counts the line that was given last, of as many bytes, as one that is no record. Without a number it was too long,
+    /// and is counted already.
+    pub(crate) fn count_foreign(&mut self, bytes: Option<u64>) -> io::Result<()> {
+        bytes.map_or(Ok(()), |it| self.foreign.take(it + 1))
     }
 
     /// The next line. The last one may be without a newline.
@@ -119,7 +183,8 @@ impl<F: Borrow<File>> Lines<F> {
         RawLine { offset, len: len as u64, bytes, is_ended, long_digest }
     }
 
-    /// Reads to the end of a line that is too long, and keeps its digest only.
+    /// Reads to the end of a line that is too long, and keeps its digest only. Its bytes count against the bound as they
+    /// are read.
     ///
     /// The bytes that are in the buffer already are its start.
     fn skip_long(&mut self) -> io::Result<RawLine<'_>> {
@@ -129,6 +194,7 @@ impl<F: Borrow<File>> Lines<F> {
             let unread = &self.buf[self.start..self.filled];
             let newline = memchr::memchr(b'\n', unread);
             let part = &unread[..newline.unwrap_or(unread.len())];
+            self.foreign.take(part.len() as u64)?;
             hasher.update(part);
             len += part.len() as u64;
             let n_taken = part.len() + usize::from(newline.is_some());
@@ -183,6 +249,7 @@ pub(crate) struct LinesBack {
     floor: u64,
     /// The bytes before `end`, as far as they are read.
     buf: Vec<u8>,
+    foreign: ForeignLeft,
 }
 
 /// `end` and `buf` go together: the buffer holds the `buf.len()` bytes before `end`, and none
@@ -190,7 +257,7 @@ pub(crate) struct LinesBack {
 impl LinesBack {
     /// The lines before an offset.
     pub(crate) fn new(file: File, end: u64) -> Self {
-        Self { file, end, floor: 0, buf: Vec::new() }
+        Self { file, end, floor: 0, buf: Vec::new(), foreign: ForeignLeft::default() }
     }
 
     /// Gives the lines of the last `bytes` only, and what begins before them where it is no longer than
@@ -198,6 +265,11 @@ impl LinesBack {
     pub(crate) fn within(mut self, bytes: u64) -> Self {
         self.floor = self.end.saturating_sub(bytes);
         self
+    }
+
+    /// Counts the line that was given last as one that is no record. A line that is too long is counted already.
+    pub(crate) fn count_foreign(&mut self, bytes: Option<u64>) -> io::Result<()> {
+        bytes.map_or(Ok(()), |it| self.foreign.take(it + 1))
     }
 
     /// The line before those that were given.
@@ -232,6 +304,7 @@ impl LinesBack {
     /// line begins, or where reading ends.
     fn skip_long(&mut self) -> io::Result<OwnedLine> {
         loop {
+            self.foreign.take(self.buf.len() as u64)?;
             self.cut(0);
             if self.end <= self.floor {
                 break;

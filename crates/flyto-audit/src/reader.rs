@@ -14,7 +14,7 @@ use crate::{
     files::{Snapshot, rotated_name},
     filter::CLOCK_SLACK,
     line::Line,
-    lines::{Lines, LinesBack},
+    lines::{Lines, LinesBack, none_beyond_bound},
     sys::{Access, Dir},
 };
 
@@ -187,7 +187,7 @@ impl Records {
             if let Some(file) = file {
                 let mut lines = Lines::new(&file, 0, u64::MAX);
                 let failed = |err| AuditError::io("read", self.snapshot.dir.path_of(&name), err);
-                let first = lines.next().map_err(failed)?;
+                let first = none_beyond_bound(lines.next()).map_err(failed)?;
                 let first = first.and_then(|it| it.bytes).and_then(Line::parse);
                 is_before = first.is_some_and(|it| it.at < since);
             }
@@ -243,8 +243,15 @@ impl Records {
                 continue;
             };
             let no_record = || AuditError::NoRecord { path: path(), offset };
-            let bytes = bytes.ok_or_else(no_record)?;
-            let line = Line::parse(bytes).ok_or_else(no_record)?;
+            let n_bytes = bytes.map(|it| it.len() as u64);
+            let Some((bytes, line)) = bytes.and_then(|it| Some((it, Line::parse(it)?))) else {
+                let counted = match open {
+                    Open::Forwards(lines) => lines.count_foreign(n_bytes),
+                    Open::Backwards(lines) => lines.count_foreign(n_bytes),
+                };
+                counted.map_err(|err| AuditError::io("read", path(), err))?;
+                return Err(no_record());
+            };
             let is_past = match self.newest_first {
                 true => self.filter.since.is_some_and(|it| line.at < it.earlier_by(CLOCK_SLACK)),
                 false => self.filter.until.is_some_and(|it| line.at > it.later_by(CLOCK_SLACK)),

@@ -394,6 +394,45 @@ fn findings_without_end_are_counted() {
     assert_eq!((found.n_findings, found.n_tampering), (5001, 5001));
 }
 
+/// A sparse file costs its writer nothing, and would cost a reader of all of it hours.
+#[cfg(unix)]
+#[test]
+fn a_terabyte_that_is_no_record_is_not_read() {
+    use std::os::unix::fs::FileExt as _;
+    const TERABYTE: u64 = 1 << 40;
+    let case = Case::new();
+    let grow = |name: &str, len: u64| {
+        let file = fs::OpenOptions::new().append(true).open(case.path(name)).unwrap();
+        file.set_len(len).unwrap();
+    };
+    // Lines of 1 MB, each of them short enough for a record, but none.
+    let file = fs::OpenOptions::new().write(true).open(case.path(SECOND)).unwrap();
+    for n in 1..100 {
+        file.write_all_at(b"\n", n * 1_000_000).unwrap();
+    }
+    grow(CURRENT, TERABYTE);
+    let expected = "unread: more than 64 MiB are in lines that are no records, so the rest of this file was not \
+                    read: what it holds is unknown, and its records count as missing";
+    let found = verify(case.temp.path()).unwrap();
+    let unread: Vec<_> =
+        found.findings.iter().filter(|it| it.kind == FindingKind::Unread).collect();
+    let expected = [format!("{SECOND}:72: {expected}"), format!("{CURRENT}:2: {expected}")];
+    assert_eq!(unread.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    assert!(!found.is_intact());
+    // All records are there.
+    assert_eq!(found.records, 10);
+
+    for name in [FIRST, CURRENT] {
+        grow(name, TERABYTE);
+    }
+    let all = flyto_audit::Reader::open(case.temp.path()).unwrap();
+    for reader in [all.clone(), all.newest_first()] {
+        let last = reader.records().unwrap().last().unwrap().unwrap_err();
+        let cause = std::error::Error::source(&last).unwrap().to_string();
+        assert_eq!(cause, "more than 64 MiB of it are in lines that are no records");
+    }
+}
+
 #[test]
 fn a_directory_without_a_log_is_intact() {
     let temp = tempfile::tempdir().unwrap();

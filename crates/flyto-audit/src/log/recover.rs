@@ -15,7 +15,7 @@ use crate::{
     files::{self, CURRENT, FoundHead, rotated_name},
     head::HeadFile,
     line::{self, Content, Line, Place},
-    lines::{Lines, LinesBack},
+    lines::{Lines, LinesBack, MAX_FOREIGN_BYTES, none_beyond_bound},
     process,
     sys::{Access, FileId, read_full_at},
 };
@@ -24,8 +24,8 @@ use crate::{
 const NO_LOG: &str = "not one line of its end is a record of a log: move it away";
 
 /// How far behind the record that `head.json` names is looked for others, and how far back for the last record where
-/// there is no head: 64 MiB, the size at which a file is rotated. A writer that is killed leaves one record there.
-const MAX_LOOK_BYTES: u64 = 64 * 1024 * 1024;
+/// there is no head. A writer that is killed leaves one record there.
+const MAX_LOOK_BYTES: u64 = MAX_FOREIGN_BYTES;
 
 /// Why a file with more than that behind the last known record is not appended to.
 const TOO_FAR: &str = "more than 64 MiB lie behind the record that head.json names: cut off what is no part of the log, or \
@@ -205,7 +205,7 @@ impl Locked<'_> {
         let bytes = self.dir.id_of(name, &file)?.bytes;
         let mut lines = LinesBack::new(file, bytes).within(MAX_LOOK_BYTES);
         let failed = |err| AuditError::io("read", self.dir.path_of(name), err);
-        while let Some(raw) = lines.next().map_err(failed)? {
+        while let Some(raw) = none_beyond_bound(lines.next()).map_err(failed)? {
             let line = raw.bytes.as_deref().and_then(Line::parse);
             if let Some(line) = line.filter(|it| it.seq > 0 && it.is_sound()) {
                 return Ok(Some(read(&line, raw.offset)));
@@ -220,8 +220,8 @@ impl Locked<'_> {
         let Some(file) = self.dir.open_file(name, Access::Read)? else { return Ok(None) };
         let bytes = self.dir.id_of(name, &file)?.bytes;
         let mut lines = Lines::new(&file, 0, bytes);
-        let raw =
-            lines.next().map_err(|err| AuditError::io("read", self.dir.path_of(name), err))?;
+        let failed = |err| AuditError::io("read", self.dir.path_of(name), err);
+        let raw = none_beyond_bound(lines.next()).map_err(failed)?;
         let line = raw.and_then(|it| it.bytes).and_then(Line::parse).filter(Line::is_sound);
         Ok(line.map(|it| First { seq: it.seq, prev: it.prev, at: it.at }))
     }

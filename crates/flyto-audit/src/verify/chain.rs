@@ -146,8 +146,16 @@ impl Chain {
         self.files.push(name.to_owned());
     }
 
-    /// Takes the next line.
-    pub(super) fn line(&mut self, raw: &RawLine<'_>) {
+    /// The rest of the file is not read.
+    pub(super) fn unread(&mut self) {
+        let place = Place { line: self.at.line + 1, ..self.at.clone() };
+        let detail = "more than 64 MiB are in lines that are no records, so the rest of this file was not read: what it \
+                      holds is unknown, and its records count as missing";
+        self.add(FindingKind::Unread, place, None, detail.to_owned());
+    }
+
+    /// Takes the next line; false where it is no record.
+    pub(super) fn line(&mut self, raw: &RawLine<'_>) -> bool {
         self.at.line += 1;
         let Some(line) = raw.bytes.and_then(Line::parse) else {
             // Two of them in a row: the first one stands for a record, as far as can be told.
@@ -156,7 +164,7 @@ impl Chain {
             }
             let (len, digest, is_ended) = (raw.len, raw.digest(), raw.is_ended);
             self.bad = Some(Bad { place: self.at.clone(), len, digest, is_ended });
-            return;
+            return false;
         };
         self.res.records += 1;
         let is_sound = line.is_sound();
@@ -171,6 +179,7 @@ impl Chain {
         } else {
             self.unsound(&line);
         }
+        true
     }
 
     /// The record behind a line that is none tells what that was.

@@ -25,6 +25,8 @@ pub enum FindingKind {
     Torn,
     /// `head.json` is missing or unreadable, or was when a writer came back: a missing end would not show.
     HeadLost,
+    /// So much of the log is in lines that are no records that the rest of this file was not read.
+    Unread,
 }
 
 impl FindingKind {
@@ -45,6 +47,7 @@ impl FindingKind {
             Self::Cut => "cut",
             Self::Torn => "torn",
             Self::HeadLost => "head lost",
+            Self::Unread => "unread",
         }
     }
 }

@@ -4,7 +4,7 @@ mod chain;
 mod finding;
 mod open_calls;
 
-use std::path::Path;
+use std::{fs::File, io, path::Path};
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub use self::{
 use crate::{
     AuditError, Head,
     files::{FoundHead, HEAD, Snapshot},
-    lines::Lines,
+    lines::{ForeignLeft, Lines},
     sys::Dir,
 };
 
@@ -115,7 +115,8 @@ impl Verification {
 /// Reads every line of a log and compares it with its hash, with the line before it and with `head.json`. Writers
 /// may go on: what they append after the start is left out.
 ///
-/// Memory stays under 16 MiB, however long the log is. What is not found: see the start of this page.
+/// Memory stays under 16 MiB, however long the log is. Where more than 64 MiB of its files are in lines that are no records,
+/// the rest of such a file is [unread](FindingKind::Unread). What is not found: see the start of this page.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -175,6 +176,7 @@ fn verify_snapshot(
     }
     let mut chain = Chain::new(anchors);
     let (mut n_files, mut n_bytes, mut has_gone) = (0, 0, false);
+    let mut foreign = ForeignLeft::default();
     for index in 0..snapshot.n_files() {
         let name = snapshot.name(index);
         let Some((file, bytes)) = snapshot.open(index)? else {
@@ -184,11 +186,14 @@ fn verify_snapshot(
         n_files += 1;
         n_bytes += bytes;
         chain.begin_file(&name);
-        let mut lines = Lines::new(&file, 0, bytes);
-        let failed = |err| AuditError::io("read", snapshot.dir.path_of(&name), err);
-        while let Some(line) = lines.next().map_err(failed)? {
-            chain.line(&line);
+        let mut lines = Lines::new(&file, 0, bytes).with_foreign(foreign);
+        if let Err(err) = read_file(&mut lines, &mut chain) {
+            if err.kind() != io::ErrorKind::InvalidData {
+                return Err(AuditError::io("read", snapshot.dir.path_of(&name), err));
+            }
+            chain.unread();
         }
+        foreign = lines.foreign();
     }
     let mut res = chain.finish(&snapshot.head);
     res.files = n_files;
@@ -210,6 +215,21 @@ fn verify_snapshot(
     let (file, detail) = (HEAD.to_owned(), lost.to_owned());
     res.add(Finding { kind, file, line: 1, seqs: None, detail });
     Ok((res, has_gone))
+}
+
+/// Takes the lines of one file.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::InvalidData`] where too much of it is no record.
+fn read_file(lines: &mut Lines<&File>, chain: &mut Chain) -> io::Result<()> {
+    while let Some(line) = lines.next()? {
+        let n_bytes = line.bytes.map(|it| it.len() as u64);
+        if !chain.line(&line) {
+            lines.count_foreign(n_bytes)?;
+        }
+    }
+    Ok(())
 }
 
 impl Verification {
