@@ -114,6 +114,18 @@ impl Command {
         !has_program || self.habits.opens_nothing
     }
 
+    /// Whether what its words name is neither opened nor printed, as for `test`; with `echo` and `printf`, where its output
+    /// is `shown` and goes to no other command.
+    pub(crate) fn only_mentions(&self, shown: bool) -> bool {
+        let program = self.program();
+        unwrap::is_installed(program)
+            && match base_name(program) {
+                ":" | "[" | "false" | "test" | "true" => true,
+                "echo" | "printf" => shown,
+                _ => false,
+            }
+    }
+
     /// Whether it is known to connect to no host that a word of it names.
     pub(crate) fn connects_to_nothing(&self) -> bool {
         self.opens_nothing() || self.habits.runs_nothing

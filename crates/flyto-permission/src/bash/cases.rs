@@ -7,6 +7,7 @@
 //! | `{a,b}` | each case; also itself, since not every shell reads it |
 //! | `{1..9}`, `$?`, `$#`, `$$`, `$!`, `$((…))` | any text without a slash |
 //! | `*`, `?`, `[…]` | a wildcard, which is left in the text |
+//! | `"$(cat <<'EOF' …)"` | the lines of the document, where the line defines no function |
 //! | `$HOME`, `$PWD` | their directories, where the line sets neither |
 //! | `$x` in `for x in WORDS; do …; done` | each of the words, where the line sets `x` by loops alone |
 //! | anything else | any text |
@@ -146,6 +147,16 @@ impl<'a> Known<'a> {
                     }
                     res = next;
                 }
+                Part::Mark(Mark::Document { slot }) => {
+                    let lines = self.analysis.heredoc(*slot);
+                    match lines.filter(|_| !self.analysis.defines_functions) {
+                        Some(it) => {
+                            let text = it.trim_end_matches('\n');
+                            res.iter_mut().for_each(|case| case.text.push_str(text));
+                        }
+                        None => res.iter_mut().for_each(Case::open),
+                    }
+                }
                 Part::Mark(_) => res.iter_mut().for_each(Case::open),
             }
         }
@@ -261,7 +272,9 @@ fn parts(word: &Word) -> Vec<Part<'_>> {
                     res.push(Part::Mark(mark));
                     return res;
                 }
-                Mark::Variable { .. } | Mark::Unknown => res.push(Part::Mark(mark)),
+                Mark::Variable { .. } | Mark::Document { .. } | Mark::Unknown => {
+                    res.push(Part::Mark(mark));
+                }
             }
         }
         res.push(Part::Char(it, of_char));

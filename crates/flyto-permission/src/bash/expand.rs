@@ -6,7 +6,7 @@
 //! subscripts) is noted as unclear, and the reading goes on behind it.
 
 use super::{
-    Word,
+    Input, Word,
     parse::{Context, Parsed, Parser, read},
     variables,
     word::Mark,
@@ -27,8 +27,12 @@ impl<'a> Parser<'a> {
         match self.byte(1) {
             Some(b'(') => {
                 self.pos += 2;
+                let (start, n_before) = (self.pos, self.out.commands.len());
                 self.substitution(false)?;
-                word.expansion(quoted);
+                match self.printed_document(&self.text[start..self.pos], n_before) {
+                    Some(slot) if quoted => word.expansion_of(Mark::Document { slot }, quoted),
+                    _ => word.expansion(quoted),
+                }
             }
             Some(b'{') => {
                 self.pos += 2;
@@ -80,6 +84,24 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The here-document that a substitution prints and nothing else, as in `$(cat <<'EOF' …`: by its number.
+    ///
+    /// `text` stands behind the opening bracket, and what it runs are the commands from `n_before` on.
+    fn printed_document(&self, text: &str, n_before: usize) -> Option<usize> {
+        let first_line =
+            text.trim_start_matches([' ', '\t']).strip_prefix("cat")?.lines().next()?;
+        let delimiter = first_line.trim().strip_prefix("<<")?;
+        let is_delimiter = |it: u8| it.is_ascii_alphanumeric() || b"_'\"\\".contains(&it);
+        let [command] = &self.out.commands[n_before..] else { return None };
+        match command.inputs[..] {
+            // Behind it stands no redirection and no operator.
+            [Input::Heredoc { slot, is_stdin: true }] if delimiter.bytes().all(is_delimiter) => {
+                Some(slot)
+            }
+            _ => None,
+        }
     }
 
     /// The value of a variable, without any operator.
@@ -268,6 +290,7 @@ impl<'a> Parser<'a> {
                         Some(it @ (b'\\' | b'\'' | b'"' | b'?')) => char::from(it),
                         Some(b'0'..=b'7') => {
                             let it = self.number(8, 3)?;
+                            self.out.quotes_substitution |= matches!(it, '$' | '`');
                             word.push(it);
                             continue;
                         }
@@ -279,6 +302,7 @@ impl<'a> Parser<'a> {
                                 _ => 8,
                             };
                             let it = self.number(16, n_digits)?;
+                            self.out.quotes_substitution |= matches!(it, '$' | '`');
                             word.push(it);
                             continue;
                         }
@@ -287,7 +311,10 @@ impl<'a> Parser<'a> {
                     self.pos += 1;
                     word.push(decoded);
                 }
-                it => word.push(it),
+                it => {
+                    self.out.quotes_substitution |= matches!(it, '$' | '`');
+                    word.push(it);
+                }
             }
         }
     }

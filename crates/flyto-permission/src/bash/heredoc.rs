@@ -69,6 +69,7 @@ impl Parser<'_> {
             };
             let body = &self.text[start..end];
             if pending.quoted {
+                self.look_at_quoted(body);
                 self.out.heredocs[pending.slot] = Some(body.to_owned());
             } else {
                 if body.contains("\\\n") {
@@ -78,6 +79,9 @@ impl Parser<'_> {
                 let mut inner = Parser::new(body, self.out, context)?;
                 inner.context.depth += 1;
                 let is_known = inner.expand_body()?;
+                if !is_known {
+                    self.look_at_quoted(body);
+                }
                 if is_known {
                     self.out.heredocs[pending.slot] = Some(body.to_owned());
                 }

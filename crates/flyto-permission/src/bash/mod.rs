@@ -82,6 +82,10 @@ pub(crate) struct Analysis {
     /// Lines of here-documents by number; `None` where they hold an expansion, or
     /// are not read yet.
     heredocs: Vec<Option<String>>,
+    /// A text between quotes holds what begins a substitution, so a command that evaluates texts may run it.
+    quotes_substitution: bool,
+    /// A name may stand for other commands than the program that is called so.
+    defines_functions: bool,
     /// Bytes of all texts that were read, for [`MAX_BYTES`].
     n_bytes: usize,
     /// Words and commands, for [`MAX_ITEMS`].
@@ -97,13 +101,15 @@ pub(crate) struct Unclear {
     pub(crate) near: String,
     /// Index of the command whose exact rule would answer for it.
     pub(crate) command: Option<usize>,
+    /// The reading went on behind it: what is not known is what the shell makes of this part when the line runs.
+    pub(crate) is_read: bool,
 }
 
 impl Unclear {
     /// Keeps at most 40 bytes of `near`, cut at a character.
     fn new(why: &'static str, near: &str) -> Self {
         let end = near.floor_char_boundary(40);
-        Self { why, near: near[..end].to_owned(), command: None }
+        Self { why, near: near[..end].to_owned(), command: None, is_read: false }
     }
 }
 
@@ -223,6 +229,17 @@ impl Analysis {
         self.commands.iter().filter(acts).count() == 1
             && !self.commands.iter().any(is_repeated)
             && self.unclear.is_empty()
+    }
+
+    /// Whether all that it says of an unclear part was read, so that what is not known of it comes from elsewhere: from the
+    /// environment, a file or what a program prints.
+    pub(crate) fn is_read(&self, unclear: &Unclear) -> bool {
+        unclear.is_read && !self.quotes_substitution
+    }
+
+    /// Whether a name of a command may stand for a function of the line.
+    pub(crate) fn defines_functions(&self) -> bool {
+        self.defines_functions
     }
 
     /// Takes away what tildes stand for, where the line may set the variables that say so.

@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         // Those of one text stand behind each other.
         let mut of_text = self.out.unclear.iter().rev().take_while(|it| it.command == command);
         if !of_text.any(|it| it.why == why) {
-            let unclear = Unclear { command, ..self.unclear(why) };
+            let unclear = Unclear { command, is_read: true, ..self.unclear(why) };
             self.out.unclear.push(unclear);
         }
     }
@@ -516,6 +516,7 @@ impl<'a> Parser<'a> {
 
     /// The body counts as run: which call would reach it is not followed.
     pub(super) fn function_body(&mut self) -> Parsed {
+        self.out.defines_functions = true;
         self.skip_lines()?;
         self.repeated(|it| {
             it.deeper(|it| match it.compound()? {

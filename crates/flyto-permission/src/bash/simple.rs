@@ -284,6 +284,7 @@ impl Parser<'_> {
                         Some(_) => {
                             word.quote();
                             let it = self.next_char();
+                            self.out.quotes_substitution |= matches!(it, '$' | '`');
                             word.push(it);
                         }
                     }
@@ -327,6 +328,11 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Looks for a substitution in a text in which nothing is expanded.
+    pub(super) fn look_at_quoted(&mut self, text: &str) {
+        self.out.quotes_substitution |= text.contains(['$', '`']);
+    }
+
     /// Takes one character; only called where there is one.
     pub(super) fn next_char(&mut self) -> char {
         let it = self.text[self.pos..].chars().next().unwrap_or('\0');
@@ -341,6 +347,7 @@ impl Parser<'_> {
             return Err(self.unclear("a quote that is not closed"));
         };
         inner.chars().for_each(|it| word.push(it));
+        self.look_at_quoted(inner);
         word.quote();
         self.pos += inner.len() + 2;
         Ok(())
@@ -367,6 +374,7 @@ impl Parser<'_> {
                     match self.peek() {
                         Some(b'\n') => self.pos += 1,
                         Some(it @ (b'$' | b'`' | b'"' | b'\\')) => {
+                            self.out.quotes_substitution |= matches!(it, b'$' | b'`');
                             word.push(char::from(it));
                             self.pos += 1;
                         }

@@ -86,7 +86,8 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
             Ok(Runs::Later(script)) => {
                 out.commands[next].repeated = true;
                 run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
-                fail(out, Unclear::new(builtins::EVALUATES, &text));
+                let why = builtins::CHANGES;
+                fail(out, Unclear { is_read: true, ..Unclear::new(why, &text) });
             }
             Ok(Runs::Stdin) => {
                 let script = match stdin {
@@ -106,7 +107,10 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                 };
                 out.unclear.extend(res.err());
             }
-            Err(why) => fail(out, Unclear::new(why, &text)),
+            Err(why) => {
+                let is_read = builtins::READ.contains(&why);
+                fail(out, Unclear { is_read, ..Unclear::new(why, &text) });
+            }
         }
         next += 1;
     }

@@ -36,6 +36,8 @@ pub(super) enum Mark {
     /// The value of a variable. `in_loop`: a loop around it goes over words with
     /// it.
     Variable { name: Box<str>, quoted: bool, in_loop: bool },
+    /// The lines of a here-document, by its number, as one word.
+    Document { slot: usize },
     /// Digits, or nothing.
     Number,
     /// Any text.

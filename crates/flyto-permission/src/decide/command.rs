@@ -9,7 +9,7 @@
 //! | found in a line | verdict without a rule that denies |
 //! | --- | --- |
 //! | a program that needs a rule | what a rule that allows covers, else ask |
-//! | a variable before a program that may change what runs | ask, unless the rule spells it |
+//! | a variable before a program that may change what runs | ask, unless the rule spells it, or one for every command and the value is plain |
 //! | a danger, such as a download piped into a shell | ask, unless a rule has the exact words |
 //! | a file that is written | as a call that edits it |
 //! | a file that is read | a rule for files that asks or denies |
@@ -17,6 +17,7 @@
 //! | an address among the words | a rule for hosts that asks or denies; ask, where one does and a word is not known |
 //! | a word that may be an alias of `git` | ask, where a rule asks or denies a command of it |
 //! | a denied command among the words | ask, unless a rule that allows names it |
+//! | what the shell works out as it runs | ask, or what a rule for every command says, where no rule narrows |
 //! | a part that was not read | ask, or for a fixed command line what the rule for the tool says, where no rule narrows |
 //!
 //! The work is bounded: [`MAX_STEPS`] nodes of the tree of rules for a command, and
@@ -90,7 +91,7 @@ impl<'a> Judge<'a> {
             let subject = self.tool();
             self.reasons.push(Reason::rule(subject, rule));
         }
-        let blanket = self.of_tool.allow.or(any.allow);
+        self.blanket = self.of_tool.allow.or(any.allow);
         let places = self.places(&analysis);
         let mut exact = vec![false; analysis.commands.len()];
         for (i, command) in analysis.commands.iter().enumerate() {
@@ -99,13 +100,8 @@ impl<'a> Judge<'a> {
             }
             // A parent stands before what it runs.
             exact[i] = command.parent.is_some_and(|it| it < i && exact[it]);
-            let judged = self.judge_command(
-                command,
-                &places,
-                blanket,
-                any.kept.or(self.of_tool.kept),
-                exact[i],
-            );
+            let judged =
+                self.judge_command(command, &places, any.kept.or(self.of_tool.kept), exact[i]);
             exact[i] |= judged;
         }
         for (i, danger) in bash::find_dangers(&analysis) {
@@ -124,7 +120,11 @@ impl<'a> Judge<'a> {
                     text => Subject::Command { text: text.to_owned() },
                 };
                 let near = if text == it.near { "" } else { &*it.near };
-                self.unclear((subject, it.why, near), Narrows::ANYTHING, Source::Class);
+                let source = match analysis.is_read(it) {
+                    true => Source::Evaluated,
+                    false => Source::Class,
+                };
+                self.unclear((subject, it.why, near), Narrows::ANYTHING, source);
             }
         }
         if self.steps().are_spent() {
@@ -181,14 +181,12 @@ impl<'a> Judge<'a> {
 
     /// Judges a command; whether a rule names all its words exactly.
     ///
-    /// `blanket` is a rule for the tool or for every command, `kept` one that would
-    /// allow and may not. `is_covered` says that a rule has the exact words of the
+    /// `kept` is a rule for the tool or for every command that would allow and may not. `is_covered` says that a rule has the exact words of the
     /// command that holds this one.
     fn judge_command(
         &mut self,
         command: &Command,
         places: &Places<'_>,
-        blanket: Option<&'a Rule>,
         kept: Option<&'a Rule>,
         is_covered: bool,
     ) -> bool {
@@ -225,21 +223,33 @@ impl<'a> Judge<'a> {
         if is_covered {
             return true;
         }
+        let blanket = self.blanket;
         let mut is_allowed = true;
-        for at in &command.risky {
-            if !covered[*at] {
-                is_allowed = false;
-                let text = command.words[*at].known_text();
-                let variable = cut(text.split(['=', '+']).next().unwrap_or(text));
-                let standing = Standing::Variable { variable };
-                let reason = Reason::default(Verdict::Ask, subject(), standing);
-                self.reasons.push(reason.suggest(suggestion(command, true)));
-                // The program may run what is in it.
-                let is_of_program = *at < command.n_assignments && !command.levels.is_empty();
-                if is_of_program && command.words[*at].literal().is_none() {
-                    let why =
-                        "a program may run what a variable holds, which is known only when it runs";
-                    self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Class);
+        for at in command.risky.iter().filter(|it| !covered[**it]) {
+            let word = &command.words[*at];
+            is_allowed = blanket.is_some();
+            match blanket {
+                // Rules that ask or deny were compared with a plain value.
+                Some(rule) if assigns_plain_value(word) => {
+                    self.reasons.push(Reason::rule(subject(), rule));
+                }
+                Some(_) => {
+                    let why = "a program may run what a variable holds";
+                    self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Evaluated);
+                }
+                None => {
+                    let text = word.known_text();
+                    let variable = cut(text.split(['=', '+']).next().unwrap_or(text));
+                    let standing = Standing::Variable { variable };
+                    let reason = Reason::default(Verdict::Ask, subject(), standing);
+                    self.reasons.push(reason.suggest(suggestion(command, true)));
+                    // The program may run what is in it.
+                    let is_of_program = *at < command.n_assignments && !command.levels.is_empty();
+                    if is_of_program && word.literal().is_none() {
+                        let why = "a program may run what a variable holds, which is known only \
+                                   when it runs";
+                        self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Class);
+                    }
                 }
             }
         }
@@ -407,6 +417,13 @@ impl<'a> Judge<'a> {
             self.unclear((subject(), why, text), Narrows::HOSTS, Source::Guess);
         }
     }
+}
+
+/// Whether a variable gets one plain word, or none: no program takes it for more than a path, an address or the name of
+/// a program.
+fn assigns_plain_value(word: &Word) -> bool {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&it);
+    known(word).is_some_and(|it| it.bytes().all(is_plain))
 }
 
 /// Beginnings of the paths that bash opens as connections.

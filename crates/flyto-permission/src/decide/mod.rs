@@ -89,6 +89,9 @@ pub(crate) struct Judge<'a> {
     pub(crate) dangers: Vec<Danger>,
     /// What rules say of the tool as a whole.
     pub(crate) of_tool: Hits<'a>,
+    /// A rule that allows every command line of this tool.
+    #[cfg(feature = "bash")]
+    blanket: Option<&'a crate::Rule>,
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
     /// What rules, and what protected places name through links; looked up when it
@@ -134,6 +137,9 @@ pub(crate) enum Source {
     /// It has to be judged for the class of the tool: it is asked, unless a rule
     /// for the tool answers for a fixed command line.
     Class,
+    /// As [`Class`](Self::Class), where its words were read, and what the shell makes of them when it runs is not
+    /// known: a rule for every command answers for it.
+    Evaluated,
     /// Only rules that ask or deny are compared with it.
     Guess,
 }
@@ -213,6 +219,8 @@ impl<'a> Judge<'a> {
             unread: Vec::new(),
             dangers: Vec::new(),
             of_tool,
+            #[cfg(feature = "bash")]
+            blanket: None,
             starts: Starts::new(request),
             links: OnceCell::new(),
             #[cfg(feature = "bash")]
@@ -448,7 +456,11 @@ impl<'a> Judge<'a> {
         for Unread { reason, hides, source } in std::mem::take(&mut self.unread) {
             match source {
                 _ if self.index.narrows().overlaps(hides) => res.push(reason),
-                Source::Class => res.push(self.by_author(reason)),
+                #[cfg(feature = "bash")]
+                Source::Evaluated if let Some(rule) = self.blanket => {
+                    res.push(Reason::rule(reason.subject, rule));
+                }
+                Source::Class | Source::Evaluated => res.push(self.by_author(reason)),
                 Source::Guess => {}
             }
         }

@@ -93,6 +93,8 @@ impl<'a> Judge<'a> {
         }
         let base = base(command, places);
         let mut found = Found::default();
+        let only_mentions =
+            !places.analysis.defines_functions() && command.only_mentions(self.runs_once);
         for (i, word) in command.words.iter().enumerate() {
             if command.script.contains(&i) {
                 continue;
@@ -107,6 +109,10 @@ impl<'a> Judge<'a> {
                 return found.touches_keys;
             }
             match text {
+                // Only what a name leads to matters to people.
+                Some(text) if only_mentions && !is_program && i >= command.n_assignments => {
+                    found.touches_keys |= may_touch_keys(text);
+                }
                 Some(text) => {
                     let is_plain = !text.starts_with('-')
                         && !text.contains(|it| is_separator(it) || is_quoting(it))

@@ -15,6 +15,10 @@ pub(super) const EVALUATES: &str =
     "a command of the shell that evaluates its words or changes what runs";
 const SETS_UNKNOWN: &str = "which variable is set is known only when it runs";
 
+pub(super) const CHANGES: &str = "a command of the shell that changes what runs later";
+/// Said of commands whose words were read, and run nothing themselves.
+pub(super) const READ: [&str; 2] = [SETS_UNKNOWN, CHANGES];
+
 /// Looks at a command that runs no other program. Variables it sets are added to
 /// `command.risky`.
 ///
@@ -23,8 +27,14 @@ const SETS_UNKNOWN: &str = "which variable is set is known only when it runs";
 pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(), &'static str> {
     let words = command.words_from(start).get(1..).unwrap_or_default();
     match name {
-        "." | "source" | "alias" | "bind" | "compgen" | "complete" | "coproc" | "enable" | "fc"
-        | "getopts" | "hash" | "history" | "let" | "shopt" | "trap" => Err(EVALUATES),
+        "." | "source" | "shopt" => Err(CHANGES),
+        "trap"
+            if words.first().and_then(Word::literal).is_some_and(|it| matches!(it, "-" | "-p")) =>
+        {
+            Err(CHANGES)
+        }
+        "alias" | "bind" | "compgen" | "complete" | "coproc" | "enable" | "fc" | "getopts"
+        | "hash" | "history" | "let" | "trap" => Err(EVALUATES),
         "set" => match set(words) {
             true => Ok(()),
             false => Err(EVALUATES),
@@ -40,7 +50,7 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
                 None => it.may_start_with("-"),
             };
             match words.iter().any(evaluates) {
-                true => Err(EVALUATES),
+                true => Err(CHANGES),
                 false => Ok(()),
             }
         }
@@ -50,7 +60,7 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
             false => Err(SETS_UNKNOWN),
         },
         "read" => names(words, "rs"),
-        "mapfile" | "readarray" => names(words, "t"),
+        "mapfile" | "readarray" => names(words, "t").map_err(|_| EVALUATES),
         "export" | "declare" | "typeset" | "local" | "readonly" => {
             let mut risky = Vec::new();
             for (i, word) in words.iter().enumerate() {
