@@ -149,8 +149,9 @@ impl fmt::Display for Decision {
 
 /// Why a part of a call is judged as it is.
 ///
-/// `Display` is one line: the part, what decided, and the rule that would allow it. A rule with a character that cannot be
-/// seen, such as U+202E, is not in it: what a person copies from a text would be another rule.
+/// `Display` is one line: the part, what decided, and the rule that would allow it. A
+/// rule with a character that cannot be seen, such as U+202E, is not in it: what a
+/// person copies from a text would be another rule.
 ///
 /// ```
 /// use flyto_permission::{Cause, ClassTrust, Request, Rules, Standing, Subject, Verdict};
@@ -209,7 +210,8 @@ impl Reason {
     }
 }
 
-/// Whether texts for people show a character as it is. Others are shown by an escape, which a rule does not have.
+/// Whether texts for people show a character as it is. Others are shown by an escape,
+/// which a rule does not have.
 fn is_shown(c: char) -> bool {
     matches!(c, '"' | '\'' | '\\') || !is_hidden(c) && c.escape_debug().len() == 1
 }

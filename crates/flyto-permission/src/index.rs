@@ -289,8 +289,9 @@ impl Index {
 
     /// Rules that name a tool by its id.
     ///
-    /// `name` is an id or an alias, in the form `owner:tool` or bare. `is_of_server` says that a server offers the tool:
-    /// a rule that allows `mcp__server__*` allows no plugin of that name.
+    /// `name` is an id or an alias, in the form `owner:tool` or bare. `is_of_server`
+    /// says that a server offers the tool: a rule that allows `mcp__server__*` allows
+    /// no plugin of that name.
     pub(crate) fn by_name(&self, name: &str, is_of_server: bool) -> Hits<'_> {
         let mut res = Hits::default();
         self.tools.find(self, name, &mut res);

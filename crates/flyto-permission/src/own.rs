@@ -1,7 +1,7 @@
 //! Rules that a plugin brings for its own tools.
 //!
-//! Tools of a plugin are `plugin:tool`, and those of a server that it declares `plugin.server:tool`, so the two owners
-//! never meet: a name of a plugin holds no `.`.
+//! Tools of a plugin are `plugin:tool`, and those of a server that it declares
+//! `plugin.server:tool`, so the two owners never meet: a name of a plugin holds no `.`.
 
 use crate::{Rule, RuleError, rule::Form};
 
@@ -37,11 +37,12 @@ impl OwnTools {
 }
 
 impl Rule {
-    /// Reads a rule that a plugin brings, and keeps nothing of it. Tools in it are the plugin's own: it
-    /// writes them as `plugin:tool` and `plugin:*`, and those of a server that it declares as
-    /// `mcp__plugin.server__tool`. Other forms, such as `Bash(…)` and
-    /// `class:bash`, name no tool; that they hold for calls of its own tools alone is
-    /// up to the host ([`Rules::narrowed_by`](crate::Rules::narrowed_by)).
+    /// Reads a rule that a plugin brings, and keeps nothing of it. Tools in it are the
+    /// plugin's own: it writes them as `plugin:tool` and `plugin:*`, and those of a
+    /// server that it declares as `mcp__plugin.server__tool`. Other forms, such as
+    /// `Bash(…)` and `class:bash`, name no tool; that they hold for calls of its own
+    /// tools alone is up to the host
+    /// ([`Rules::narrowed_by`](crate::Rules::narrowed_by)).
     ///
     /// Gives the tools that it names, whether or not there are any; `None` for the other forms.
     ///

@@ -53,8 +53,9 @@ pub struct Request<'a> {
     /// The name that a model calls it by, where that is neither the id nor an alias
     /// ([`Entry::wire_name`](flyto_tools::Entry::wire_name)). Rules name it like an alias.
     pub wire_name: Option<&'a str>,
-    /// Whether a server offers the tool. Rules that allow and are written as `mcp__server__tool` hold for such tools
-    /// alone, whatever plugin has the name of the server.
+    /// Whether a server offers the tool. Rules that allow and are written as
+    /// `mcp__server__tool` hold for such tools alone, whatever plugin has the name of
+    /// the server.
     pub of_server: bool,
     /// Which check applies. As the tool declares it;
     /// [`class_trust`](Self::class_trust) says whether that holds.

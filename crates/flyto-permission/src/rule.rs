@@ -226,7 +226,8 @@ pub(crate) enum Form {
 const FOR_SERVER: &str = "mcp__";
 /// Longest rule in bytes.
 const MAX_BYTES: usize = 4096;
-/// Most words of a rule for commands. A decision compares each word of a call with rules as long as this.
+/// Most words of a rule for commands. A decision compares each word of a call with
+/// rules as long as this.
 const MAX_WORDS: usize = 256;
 /// Forms that take brackets.
 ///

@@ -119,11 +119,12 @@ impl Rules {
         Self { index: Arc::clone(&self.index), narrower: Some(Arc::clone(&narrower.index)) }
     }
 
-    /// Rules that ask or deny by the name or class of a tool, and name none of these: probably a slip of the pen,
-    /// and what they were to deny is not denied.
+    /// Rules that ask or deny by the name or class of a tool, and name none of these:
+    /// probably a slip of the pen, and what they were to deny is not denied.
     ///
-    /// `names` holds ids, aliases and wire names, and `PLUGIN:` for a plugin without tools; `classes` those of the tools. Rules for servers of the
-    /// Model Context Protocol are left out: what tools they have is known when they are connected.
+    /// `names` holds ids, aliases and wire names, and `PLUGIN:` for a plugin without
+    /// tools; `classes` those of the tools. Rules for servers of the Model Context
+    /// Protocol are left out: what tools they have is known when they are connected.
     ///
     /// ```
     /// use flyto_permission::{Layer, Place, Rules, Verdict};
@@ -191,11 +192,13 @@ impl RulesBuilder {
         Ok(())
     }
 
-    /// Adds a rule of a file that belongs to a directory, such as that of a project: a relative pattern of it
-    /// starts at `dir`, whatever the roots and the working directory of a call are.
+    /// Adds a rule of a file that belongs to a directory, such as that of a project: a
+    /// relative pattern of it starts at `dir`, whatever the roots and the working
+    /// directory of a call are.
     ///
-    /// `dir` is absolute and without links, since rules that allow hold for where a path leads. With any other
-    /// one, and with one that is no UTF-8, the rule is as [`add`](Self::add) has it.
+    /// `dir` is absolute and without links, since rules that allow hold for where a
+    /// path leads. With any other one, and with one that is no UTF-8, the rule is as
+    /// [`add`](Self::add) has it.
     ///
     /// ```
     /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};

@@ -1,9 +1,10 @@
 //! The work of one decision, counted.
 //!
-//! A decision runs to its end: no deadline and no cancellation reaches it. Its bounds on texts, words, rules and paths
-//! multiply, so it also counts what it does, in steps of 40 to 80 ns: an entry of an index that is looked up, a dozen
-//! characters that are read. When they are spent, what was found counts, the rest is not looked at, and the call is asked
-//! about.
+//! A decision runs to its end: no deadline and no cancellation reaches it. Its bounds
+//! on texts, words, rules and paths multiply, so it also counts what it does, in steps
+//! of 40 to 80 ns: an entry of an index that is looked up, a dozen characters that are
+//! read. When they are spent, what was found counts, the rest is not looked at, and the
+//! call is asked about.
 
 use std::cell::Cell;
 
@@ -74,7 +75,8 @@ impl Steps {
     }
 }
 
-/// Called where work is made, by its size in parts that tests count: what was counted before it is compared with this.
+/// Called where work is made, by its size in parts that tests count: what was counted
+/// before it is compared with this.
 pub(crate) fn made(n_parts: usize) {
     #[cfg(test)]
     tests::N_MADE.with(|it| it.set(it.get() + n_parts));

@@ -4,8 +4,21 @@
 //! a command that is run, and any text a command line: `foo rm -rf x`,
 //! `foo -c 'rm -rf x'`. What is found so is a guess, which
 //! [`Judge`](crate::decide::Judge) asks for and never denies.
+//!
+//! Three lists save questions, and a gap in one costs some. They hold for the installed
+//! program of the name:
+//!
+//! | list | its programs |
+//! | --- | --- |
+//! | [`RUN_NOTHING`] | run none of their arguments and nothing of their input |
+//! | [`OPEN_NOTHING`] | open no file that their arguments name |
+//! | [`Command::only_mentions`] | neither open nor print what they name |
+//!
+//! What `cat`, `echo`, `printf` and `tee` print is known from the line. Where it goes
+//! into a pipe with another program at its end than one of the first list, that program
+//! may run it.
 
-use super::{Command, Input, Word, base_name, unwrap};
+use super::{Analysis, Command, Input, Word, base_name, unwrap};
 
 /// Programs that run none of their arguments, whatever their options. A gap in the
 /// list costs a question. Sorted. `sort`, `split`, `sed`, `tar`, `awk` and `man` are not on
@@ -92,7 +105,7 @@ pub(crate) fn behind_letter(name: &str) -> Option<&str> {
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_beside =
         |it: char| it.is_ascii() && !it.is_ascii_alphanumeric() && !"-_./+".contains(it);
-    let tokens = text.split(is_beside).map(|it| it.trim_matches(['-', '+', '.']));
+    let tokens = text.split(is_beside).map(|it| it.trim_matches(['-', '+', '.', '_']));
     tokens.filter(|it| !it.is_empty())
 }
 
@@ -105,6 +118,22 @@ pub(super) struct Habits {
     runs_nothing: bool,
 }
 
+impl Analysis {
+    /// Notes which commands print their own text into a pipe, at whose other end a
+    /// program may run it; once the habits of all are known.
+    pub(super) fn note_feeding(&mut self) {
+        for pipeline in &self.pipelines {
+            let mut is_run = false;
+            for part in pipeline.iter().rev() {
+                for command in &mut self.commands[part.clone()] {
+                    command.feeds_runner |= is_run && command.prints_its_text();
+                }
+                is_run |= self.commands[part.clone()].iter().any(|it| !it.habits.runs_nothing);
+            }
+        }
+    }
+}
+
 impl Command {
     /// Whether it is known to open no file that a word of it names; also
     /// assignments without a program. Not so a text for several commands, as in
@@ -114,8 +143,8 @@ impl Command {
         !has_program || self.habits.opens_nothing
     }
 
-    /// Whether what its words name is neither opened nor printed, as for `test`; with `echo` and `printf`, where its output
-    /// is `shown` and goes to no other command.
+    /// Whether what its words name is neither opened nor printed, as for `test`; with
+    /// `echo` and `printf`, where its output is `shown` and goes to no other command.
     pub(crate) fn only_mentions(&self, shown: bool) -> bool {
         let program = self.program();
         unwrap::is_installed(program)
@@ -154,7 +183,14 @@ impl Command {
 
     /// Texts of here-strings and here-documents that the program may run.
     pub(crate) fn inputs_that_may_run(&self) -> &[Input] {
-        if self.habits.runs_nothing { &[] } else { &self.inputs }
+        let is_lost = self.habits.runs_nothing && !self.feeds_runner;
+        if is_lost { &[] } else { &self.inputs }
+    }
+
+    /// Whether what it prints is what its words or its input say, for a program that may run it.
+    fn prints_its_text(&self) -> bool {
+        self.habits.runs_nothing
+            && matches!(base_name(self.program()), "cat" | "echo" | "printf" | "tee")
     }
 
     /// Indices of the words that may be run by the program that runs in the end.

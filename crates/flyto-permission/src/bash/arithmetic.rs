@@ -6,6 +6,10 @@
 //! `$(…)`: with `v='x[$(rm y)]'`, `((v))` runs `rm y`. So an expression of numbers
 //! alone is read exactly, and each name in one is noted. Substitutions in it run
 //! before it is evaluated, and are read like any others.
+//!
+//! What a name holds comes from the line, where a text between quotes would have to
+//! begin a substitution ([`Analysis::is_read`](super::Analysis::is_read)), or from
+//! elsewhere: a file, the environment, the output of a program.
 
 use super::{
     Word,

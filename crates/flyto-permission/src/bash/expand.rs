@@ -86,9 +86,11 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The here-document that a substitution prints and nothing else, as in `$(cat <<'EOF' …`: by its number.
+    /// The here-document that a substitution prints and nothing else, as in `$(cat
+    /// <<'EOF' …`: by its number.
     ///
-    /// `text` stands behind the opening bracket, and what it runs are the commands from `n_before` on.
+    /// `text` stands behind the opening bracket, and what it runs are the commands from
+    /// `n_before` on.
     fn printed_document(&self, text: &str, n_before: usize) -> Option<usize> {
         let first_line =
             text.trim_start_matches([' ', '\t']).strip_prefix("cat")?.lines().next()?;
@@ -287,7 +289,13 @@ impl<'a> Parser<'a> {
                         Some(b'r') => '\r',
                         Some(b't') => '\t',
                         Some(b'v') => '\x0b',
-                        Some(it @ (b'\\' | b'\'' | b'"' | b'?')) => char::from(it),
+                        Some(it @ (b'\\' | b'\'' | b'"' | b'?')) => {
+                            // The quote ends there in another shell.
+                            if it == b'\'' {
+                                self.note_dialect();
+                            }
+                            char::from(it)
+                        }
                         Some(b'0'..=b'7') => {
                             let it = self.number(8, 3)?;
                             self.out.quotes_substitution |= matches!(it, '$' | '`');

@@ -29,7 +29,12 @@ impl Parser<'_> {
     /// An expansion in the delimiter, or a line end, makes it unclear.
     pub(super) fn heredoc(&mut self, strip_tabs: bool) -> Parsed<usize> {
         self.skip_blanks()?;
+        let start = self.pos;
         let word = self.some_word()?;
+        // `$'E'` is `E` in bash, and `$E` in another shell.
+        if self.text[start..self.pos].contains('$') {
+            return Err(self.unclear("a here-document whose delimiter is not plain"));
+        }
         let Some(delimiter) = word.literal() else {
             return Err(self.unclear("a here-document whose delimiter is not plain"));
         };

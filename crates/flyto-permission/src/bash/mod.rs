@@ -30,6 +30,7 @@
 mod argument;
 mod arithmetic;
 mod cases;
+mod conditional;
 mod danger;
 mod expand;
 mod heredoc;
@@ -82,7 +83,8 @@ pub(crate) struct Analysis {
     /// Lines of here-documents by number; `None` where they hold an expansion, or
     /// are not read yet.
     heredocs: Vec<Option<String>>,
-    /// A text between quotes holds what begins a substitution, so a command that evaluates texts may run it.
+    /// A text between quotes holds what begins a substitution, so a command that
+    /// evaluates texts may run it.
     quotes_substitution: bool,
     /// A name may stand for other commands than the program that is called so.
     defines_functions: bool,
@@ -101,7 +103,8 @@ pub(crate) struct Unclear {
     pub(crate) near: String,
     /// Index of the command whose exact rule would answer for it.
     pub(crate) command: Option<usize>,
-    /// The reading went on behind it: what is not known is what the shell makes of this part when the line runs.
+    /// The reading went on behind it: what is not known is what the shell makes of this
+    /// part when the line runs.
     pub(crate) is_read: bool,
 }
 
@@ -151,10 +154,14 @@ pub(crate) struct Command {
     pub(crate) script: std::ops::Range<usize>,
     /// What is known of the program that runs in the end.
     habits: argument::Habits,
+    /// What it prints is its own text, and goes to a program that may run it.
+    pub(crate) feeds_runner: bool,
     /// In how many texts of other commands this one stands.
     depth: usize,
     /// It may run more than once, or at another time than where it stands.
     repeated: bool,
+    /// The shell that reads the text in which this one stands.
+    dialect: Dialect,
     /// Changes of directory that it makes, for itself or for what follows.
     moves: Vec<moves::Move>,
     /// The directory may have been changed before. One change of directory counts
@@ -163,6 +170,17 @@ pub(crate) struct Command {
     pub(crate) moved: bool,
     /// The text, cut, for people.
     pub(crate) text: String,
+}
+
+/// Which shell reads a text. What only bash reads as it is read here is noted in a text
+/// for another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Dialect {
+    /// A shell that is called `bash`.
+    Bash,
+    /// Any: `sh` is dash on one system and bash on another.
+    #[default]
+    Any,
 }
 
 /// Where in the words of a command a program starts.
@@ -231,8 +249,9 @@ impl Analysis {
             && self.unclear.is_empty()
     }
 
-    /// Whether all that it says of an unclear part was read, so that what is not known of it comes from elsewhere: from the
-    /// environment, a file or what a program prints.
+    /// Whether all that it says of an unclear part was read, so that what is not known
+    /// of it comes from elsewhere: from the environment, a file or what a program
+    /// prints.
     pub(crate) fn is_read(&self, unclear: &Unclear) -> bool {
         unclear.is_read && !self.quotes_substitution
     }
@@ -258,13 +277,33 @@ impl Analysis {
         }
     }
 
-    /// Notes where the line may set a variable that lets wildcards stand for other names, hidden ones among them (bash(1),
-    /// Pathname Expansion).
+    /// Notes where the line may set a variable that lets wildcards stand for other
+    /// names, hidden ones among them (bash(1), Pathname Expansion).
     fn note_globbing(&mut self) {
         if self.may_set(&["GLOBIGNORE", "BASHOPTS", "SHELLOPTS"]) {
             let why = "it sets a variable that changes what wildcards stand for";
             self.unclear.push(Unclear::new(why, ""));
         }
+    }
+
+    /// Whether a rule with the words of `command` from `start` on, of which it names
+    /// `n_words`, may name another program: one by a relative path, from a directory
+    /// that the rule does not name.
+    pub(crate) fn is_elsewhere(&self, command: &Command, start: usize, n_words: usize) -> bool {
+        if !command.moved {
+            return false;
+        }
+        let is_relative = |it: &Level| {
+            let program = command.words[it.start].known_text();
+            program.contains('/') && !program.starts_with(['/', '~'])
+        };
+        let moves = |it: &Command| !it.moves.is_empty();
+        let by_other = self.commands.iter().any(|it| moves(it) && !std::ptr::eq(it, command));
+        // A rule with all words of `env -C DIR ./run` names the directory.
+        let by_itself = moves(command) && command.levels.first().is_some_and(|it| it.start < start);
+        let named = start..start + n_words;
+        (by_other || by_itself)
+            && command.levels.iter().any(|it| named.contains(&it.start) && is_relative(it))
     }
 
     /// The lines of a here-document; `None` where they are known only when the line
@@ -292,7 +331,7 @@ impl Command {
 
 /// Takes a text apart that a shell would get.
 ///
-/// Never fails: what cannot be read is in [`Analysis::unclear`].
+/// It may be for any shell. Never fails: what cannot be read is in [`Analysis::unclear`].
 pub(crate) fn analyse_text(text: &str) -> Analysis {
     let mut res = Analysis::default();
     if let Err(unclear) = parse::read(text, &mut res, parse::Context::default()) {

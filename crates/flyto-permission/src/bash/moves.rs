@@ -9,7 +9,8 @@
 
 use super::{Analysis, Case, Known, Word};
 
-/// Variables in which the shell looks up what a tilde at the start of a word stands for (`~`, `~+`, `~-`).
+/// Variables in which the shell looks up what a tilde at the start of a word stands for
+/// (`~`, `~+`, `~-`).
 pub(super) const OF_TILDE: &[&str] = &["HOME", "PWD", "OLDPWD"];
 /// Directories in which `cd` and `pushd` look a name up (POSIX, `cd`).
 const SEARCHED: &str = "CDPATH";

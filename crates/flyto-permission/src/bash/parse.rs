@@ -12,7 +12,7 @@
 //! options are looked at first. Each function begins at [`Parser::pos`] and leaves
 //! it behind what it read; on `Err` it stays at the unclear place.
 
-use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
+use super::{Analysis, Command, Dialect, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
 use crate::steps::made;
 
 /// `Err` is the unclear place; commands that end before it are in [`Parser::out`].
@@ -32,6 +32,8 @@ pub(super) struct Context {
     /// It may run more than once, or at another time than where it stands: a loop,
     /// a function.
     pub(super) repeated: bool,
+    /// Who reads it.
+    pub(super) dialect: Dialect,
 }
 
 /// Reads a whole text. On `Err`, the commands before the unclear place are in
@@ -94,6 +96,19 @@ impl<'a> Parser<'a> {
         if !of_text.any(|it| it.why == why) {
             let unclear = Unclear { command, is_read: true, ..self.unclear(why) };
             self.out.unclear.push(unclear);
+        }
+    }
+
+    /// Notes a place that another shell than bash may read as other commands, in a text
+    /// that one may get.
+    pub(super) fn note_dialect(&mut self) {
+        if self.context.dialect == Dialect::Any {
+            let why = "what shells other than bash read in another way";
+            let command = self.context.parent;
+            if !self.out.unclear.iter().any(|it| it.why == why && it.command == command) {
+                let unclear = Unclear { command, ..self.unclear(why) };
+                self.out.unclear.push(unclear);
+            }
         }
     }
 
@@ -208,7 +223,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Passes over the word, if it stands here.
-    fn take_reserved(&mut self, word: &str) -> bool {
+    pub(super) fn take_reserved(&mut self, word: &str) -> bool {
         let res = self.at_reserved(word);
         if res {
             self.pos += word.len();
@@ -331,6 +346,8 @@ impl<'a> Parser<'a> {
     /// `false` where a simple command starts instead; nothing is taken then.
     pub(super) fn compound(&mut self) -> Parsed<bool> {
         if self.at("((") {
+            // Two subshells in a shell of POSIX.
+            self.note_dialect();
             self.pos += 2;
             self.arithmetic("))")?;
             return Ok(true);
@@ -524,33 +541,6 @@ impl<'a> Parser<'a> {
                 false => Err(it.unclear("a function without a body in brackets")),
             })
         })
-    }
-
-    /// `[[ … ]]`. Numbers are compared by evaluating both sides, which can run
-    /// commands.
-    ///
-    /// `<` and `>` compare texts there and are no redirections.
-    fn test_command(&mut self) -> Parsed {
-        const EVALUATED: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "=~"];
-        loop {
-            self.skip_lines()?;
-            if self.take_reserved("]]") {
-                return Ok(());
-            }
-            let is_operator = ["&&", "||", "(", ")"].iter().any(|it| self.take(it));
-            let compares = matches!(self.peek(), Some(b'<' | b'>')) && self.byte(1) != Some(b'(');
-            if is_operator {
-                continue;
-            }
-            if compares {
-                self.pos += 1;
-                continue;
-            }
-            let word = self.some_word()?;
-            if EVALUATED.contains(&word.known_text()) {
-                self.note("a comparison that evaluates its sides");
-            }
-        }
     }
 
     /// `{ …; } > file`. They become a command of their own, without words.

@@ -52,6 +52,13 @@ impl Parser<'_> {
                 _ => Stdin::Unknown,
             };
         }
+        if operator.starts_with('&') {
+            // `&` ends a command in a shell of POSIX: what follows the target is another one.
+            self.skip_blanks()?;
+            if !matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b'|' | b')')) {
+                self.note_dialect();
+            }
+        }
         let access = match *operator {
             "<<<" => {
                 command.inputs.push(Input::Word { word: target, is_stdin });

@@ -21,7 +21,7 @@
 
 use super::{
     Command, Stdin, Word, cut,
-    parse::{Parsed, Parser, is_meta},
+    parse::{Context, Parsed, Parser, is_meta},
     variables,
     word::Mark,
 };
@@ -35,8 +35,8 @@ impl Parser<'_> {
     pub(super) fn simple(&mut self) -> Parsed {
         let start = self.pos;
         let first = self.out.commands.len();
-        let (parent, repeated) = (self.context.parent, self.context.repeated);
-        let mut command = Command { parent, repeated, ..Command::default() };
+        let Context { parent, repeated, dialect, .. } = self.context;
+        let mut command = Command { parent, repeated, dialect, ..Command::default() };
         if self.context.piped {
             command.stdin = Stdin::Unknown;
         }
@@ -154,6 +154,10 @@ impl Parser<'_> {
                     }
                 }
                 self.some_word()?;
+            }
+            // Also `#` would be a part of the word.
+            if !self.peek().is_none_or(is_meta) {
+                return Err(self.unclear("a text behind the elements of an array"));
             }
             let mut word = Word::literal_of(start);
             word.forget(start.len());

@@ -28,7 +28,7 @@ use flyto_tools::Access;
 
 use self::wrappers::Wrapper;
 use super::{
-    Analysis, Command, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word, base_name,
+    Analysis, Command, Dialect, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word, base_name,
     moves::Move,
     parse::{Context, read},
     variables::{self, assigned_name},
@@ -67,7 +67,7 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                     let text = text.clone();
                     let more_from = Some(0);
                     let parent = Some(next);
-                    let Command { depth, repeated, .. } = out.commands[next];
+                    let Command { depth, repeated, dialect, .. } = out.commands[next];
                     let inner = Command {
                         words,
                         text,
@@ -75,6 +75,7 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
                         parent,
                         depth,
                         repeated,
+                        dialect,
                         ..Command::default()
                     };
                     out.commands.push(inner);
@@ -114,6 +115,7 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
         }
         next += 1;
     }
+    out.note_feeding();
     // A function runs what stands before a change of directory behind it too.
     if out.commands.iter().any(|it| !it.moves.is_empty()) {
         out.commands.iter_mut().for_each(|it| it.moved = true);
@@ -137,8 +139,9 @@ fn run_text(
     }
     let n_before = out.commands.len();
     let repeated = out.commands[runner].repeated;
+    let dialect = out.commands[runner].dialect_of_text();
     out.commands.reserve((script.len() / 16).min(MOST_RESERVED));
-    let res = read(script, out, Context { depth, piped: false, parent, repeated });
+    let res = read(script, out, Context { depth, piped: false, parent, repeated, dialect });
     for command in &mut out.commands[n_before..] {
         command.depth = depth;
     }
@@ -147,6 +150,18 @@ fn run_text(
         out.commands[runner].levels.iter_mut().for_each(|it| it.needs_rule = true);
     }
     res
+}
+
+impl Command {
+    /// The shell that reads the text that this command runs.
+    fn dialect_of_text(&self) -> Dialect {
+        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
+        match base_name(program) {
+            "bash" | "rbash" => Dialect::Bash,
+            "eval" | "trap" => self.dialect,
+            _ => Dialect::Any,
+        }
+    }
 }
 
 /// What a command runs beside the programs at its levels.
@@ -286,11 +301,14 @@ fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner
     let mut at = start + options.n_words;
     command.moves.extend(options.moves);
     if wrapper.assignments {
-        while let Some(name) = command.words.get(at).and_then(|it| assigned_name(it.leading())) {
-            if command.words[at].may_split() {
+        // They take any name: `BASH_FUNC_ls%%=() { rm x; }` is a function for bash.
+        let assigned = |it: &Word| it.leading().contains('=');
+        while command.words.get(at).is_some_and(assigned) {
+            let word = &command.words[at];
+            if word.may_split() {
                 return Err(UNKNOWN_WORD);
             }
-            if !variables::is_harmless(name) {
+            if !assigned_name(word.leading()).is_some_and(variables::is_harmless) {
                 command.risky.push(at);
             }
             at += 1;
@@ -406,10 +424,14 @@ fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let mut why = (!is_known).then_some(UNKNOWN_WORD);
     let mut res = Vec::new();
     let mut targets = Vec::new();
+    let mut moves = Vec::new();
     let mut at = 1;
     while at < words.len() {
         match words[at].literal() {
             Some(action @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
+                if action.ends_with("dir") {
+                    moves.push(Move::Unknown);
+                }
                 let rest = &words[at + 1..];
                 let is = |i: usize, text| rest.get(i).and_then(Word::literal) == Some(text);
                 let ends_at_plus = action.starts_with("-exec");
@@ -441,6 +463,7 @@ fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     }
     let write = |target| Redirect { target, access: Access::Write };
     command.redirects.extend(targets.into_iter().map(write));
+    command.moves.extend(moves);
     Ok(Runs::Commands(res, why))
 }
 

@@ -3,6 +3,13 @@
 //! A variable is risky where a program or the shell may take it for a command, a
 //! place to load code from or an address. The lists name what is harmless; all else
 //! is risky.
+//!
+//! | variable | before a program | alone, for the shell itself |
+//! | --- | --- | --- |
+//! | `LANG`, `TZ`, `NO_COLOR` and others of the list | harmless | harmless |
+//! | in small letters, as `n` | risky | harmless |
+//! | with `path` or `proxy` in it | risky | risky |
+//! | any other | risky | risky |
 
 /// Whether `name` can be the name of a variable.
 ///

@@ -125,8 +125,8 @@ impl Word {
         self.marks.push((start, Mark::Rest));
     }
 
-    /// Takes away what a tilde stands for, where the shell replaces one: at the start, and behind `=` and `:` of a
-    /// word that looks like an assignment.
+    /// Takes away what a tilde stands for, where the shell replaces one: at the start,
+    /// and behind `=` and `:` of a word that looks like an assignment.
     pub(super) fn forget_tilde(&mut self) {
         let within = || ["=~", ":~"].iter().filter_map(|it| self.text.find(it)).min();
         let start = if self.tilde { Some(0) } else { within().map(|it| it + 1) };

@@ -6,10 +6,13 @@
 //! so what is found is asked and never denied, and a rule that allows answers for
 //! the words that it names: `Bash(git rm:*)`.
 //!
-//! A text that does not read as a command line, such as a script of another
-//! language, or that is known only in part, is asked where it mentions the first
-//! word of such a rule anywhere: `os.system("rm x")`. So is a text that the program gets as a here-string or here-document,
-//! which it may run as well.
+//! A text that does not read as a command line, such as a script of another language,
+//! or that is known only in part, is asked where it mentions the first word of such a
+//! rule anywhere: `os.system("rm x")`. One that reads as a command line may be another
+//! language all the same (`system"rm x"`): where it has quotes or brackets, its words
+//! without them are compared as well. So is a text that the program gets as a
+//! here-string or here-document, or by a pipe from `cat`, `echo` and their like, which
+//! it may run as well.
 
 use std::collections::HashSet;
 
@@ -55,7 +58,8 @@ impl<'a> Search<'a> {
 impl<'a> Judge<'a> {
     /// Asks for arguments that may run what a rule asks or denies.
     ///
-    /// `is_named` says of a word that a rule which allows the command names it. `analysis` is that of the line.
+    /// `is_named` says of a word that a rule which allows the command names it.
+    /// `analysis` is that of the line.
     pub(super) fn narrow_arguments(
         &mut self,
         command: &Command,
@@ -88,6 +92,9 @@ impl<'a> Judge<'a> {
             }
         }
         self.search(command, is_named, 0, &mut search);
+        if command.feeds_runner {
+            self.search_printed(command, &mut search);
+        }
         for input in command.inputs_that_may_run() {
             match input {
                 Input::Word { word, .. } => match word.literal() {
@@ -107,6 +114,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Asks for the words of a text in any language that a rule asks or denies.
+    pub(super) fn narrow_unquoted(&mut self, text: &str) {
+        let mut search = Search::new(MAX_STEPS, 0);
+        self.search_unquoted(text, &mut search);
+        for rule in search.rules {
+            let cause = Cause::Possible { rule: rule.clone() };
+            self.reasons.push(Reason::new(Verdict::Ask, self.tool(), cause));
+        }
+    }
+
     /// Asks for a text that mentions what a rule asks or denies.
     pub(super) fn narrow_mentions(&mut self, text: &str) {
         let mut search = Search::new(0, 0);
@@ -114,6 +131,16 @@ impl<'a> Judge<'a> {
         for rule in search.rules {
             let cause = Cause::Possible { rule: rule.clone() };
             self.reasons.push(Reason::new(Verdict::Ask, self.tool(), cause));
+        }
+    }
+
+    /// What `echo` and its like print for a program that may run it.
+    fn search_printed(&self, command: &Command, search: &mut Search<'a>) {
+        let words = command.words_from(command.innermost() + 1);
+        let texts: Vec<&str> = words.iter().map(bash::Word::known_text).collect();
+        match words.iter().all(|it| known(it).is_some()) {
+            true => self.search_text(&texts.join(" "), 0, search),
+            false => texts.iter().for_each(|it| self.search_mentions(it, search)),
         }
     }
 
@@ -136,6 +163,9 @@ impl<'a> Judge<'a> {
             };
             if text.bytes().filter(|it| *it == b'=').count() > bash::MAX_VALUES {
                 self.search_mentions(text, search);
+            }
+            if command.runs_sed() {
+                self.search_replacements(text, search);
             }
             for argument in Argument::all_of(text) {
                 match argument {
@@ -164,8 +194,39 @@ impl<'a> Judge<'a> {
         for inner in analysis.commands.iter().take_while(|_| self.steps().take_command()) {
             self.search_whole(inner, depth + 1, search);
         }
-        if !analysis.unclear.is_empty() {
-            self.search_mentions(text, search);
+        match analysis.unclear.is_empty() {
+            true => self.search_unquoted(text, search),
+            false => self.search_mentions(text, search),
+        }
+    }
+
+    /// What `s/x/rm y/e` of sed runs, between any characters: behind each `s` the next
+    /// one ends a part.
+    fn search_replacements(&self, text: &str, search: &mut Search<'a>) {
+        /// Most letters that are looked at.
+        const MAX_LETTERS: usize = 16;
+        for (at, _) in text.match_indices('s').take(MAX_LETTERS) {
+            let behind = &text[at + 1..];
+            let Some(delimiter) = behind.chars().next() else { break };
+            for part in behind[delimiter.len_utf8()..].split(delimiter).take(MAX_LETTERS) {
+                if self.steps().are_spent() {
+                    return;
+                }
+                self.search_mentions(part, search);
+            }
+        }
+    }
+
+    /// The words of a text in any language, without what quotes them.
+    fn search_unquoted(&self, text: &str, search: &mut Search<'a>) {
+        if !text.contains(['"', '\'', '(', '[', '{', '<', ':', '%'])
+            || !self.steps().take_line(text.len())
+        {
+            return;
+        }
+        let words: Vec<_> = bash::tokens(text).map(bash::Word::literal_of).collect();
+        for (i, word) in words.iter().enumerate() {
+            self.search_words(word.known_text(), &words[i + 1..], false, search);
         }
     }
 
@@ -229,15 +290,19 @@ impl<'a> Judge<'a> {
         let base = bash::base_name(name);
         let narrows = |it: &str| self.index.narrows_program(it);
         let mut found = Found::default();
-        let is_named = narrows(name)
-            || name != base
-                && (narrows(base) || self.index.programs_by_path(base).next().is_some());
+        let by_path = self.index.programs_by_path(base).next().is_some();
+        let is_named = narrows(name) || by_path || name != base && narrows(base);
         if !is_named {
             return;
         }
         let words = std::iter::once(Some(name)).chain(rest.iter().map(known));
         found.add(&self.index.by_words(words, has_more));
         self.find_narrowing(name, rest, has_more, &mut search.n_steps, &mut found);
+        if by_path && name == base {
+            // The name of a file, as in `bash deploy.sh`.
+            let name = format!("./{name}");
+            self.find_narrowing(&name, rest, has_more, &mut search.n_steps, &mut found);
+        }
         search.add(found.rules.into_iter().chain(found.possible));
     }
 }

@@ -145,9 +145,13 @@ impl<'a> Judge<'a> {
             return;
         }
         let mut analysis = bash::analyse_text(text);
-        if !is_sure && !analysis.unclear.is_empty() {
-            analysis.unclear.clear();
-            self.narrow_mentions(text);
+        match (is_sure, analysis.unclear.is_empty()) {
+            (true, _) => {}
+            (false, true) => self.narrow_unquoted(text),
+            (false, false) => {
+                analysis.unclear.clear();
+                self.narrow_mentions(text);
+            }
         }
         self.narrow_analysis(&analysis);
     }
@@ -181,8 +185,9 @@ impl<'a> Judge<'a> {
 
     /// Judges a command; whether a rule names all its words exactly.
     ///
-    /// `kept` is a rule for the tool or for every command that would allow and may not. `is_covered` says that a rule has the exact words of the
-    /// command that holds this one.
+    /// `kept` is a rule for the tool or for every command that would allow and may not.
+    /// `is_covered` says that a rule has the exact words of the command that holds this
+    /// one.
     fn judge_command(
         &mut self,
         command: &Command,
@@ -195,7 +200,16 @@ impl<'a> Judge<'a> {
         let mut is_exact = false;
         let mut covered = vec![false; command.words.len()];
         let mut kept = kept;
+        let mut is_elsewhere = false;
         for (start, matched) in self.narrow_command(command) {
+            let n_words = match matched.exact {
+                Some(_) => command.words.len() - start,
+                None => matched.n_allowed,
+            };
+            if n_words > 0 && places.analysis.is_elsewhere(command, start, n_words) {
+                is_elsewhere = true;
+                continue;
+            }
             if let Some(rule) = matched.hits.allow.filter(|_| matched.n_allowed > 0) {
                 covered[start..start + matched.n_allowed].fill(true);
                 hits.allow = Some(rule);
@@ -235,7 +249,8 @@ impl<'a> Judge<'a> {
                 }
                 Some(_) => {
                     let why = "a program may run what a variable holds";
-                    self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Evaluated);
+                    let source = self.source_of_value(word);
+                    self.unclear((subject(), why, ""), Narrows::ANYTHING, source);
                 }
                 None => {
                     let text = word.known_text();
@@ -262,7 +277,10 @@ impl<'a> Judge<'a> {
             return is_exact;
         }
         let is_open = needs.clone().any(|it| !covered[it.start]);
-        if is_open && blanket.is_none() {
+        if is_open && is_elsewhere && blanket.is_none() {
+            let why = "the program that a rule allows is named from another directory here";
+            self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Class);
+        } else if is_open && blanket.is_none() {
             let cause = match kept {
                 Some(rule) => Cause::KeptOnly { rule: rule.clone() },
                 None => Cause::Default { default: Standing::NoRule },
@@ -273,6 +291,22 @@ impl<'a> Judge<'a> {
             self.reasons.push(Reason::rule(subject(), rule));
         }
         is_exact
+    }
+
+    /// What a value that is no plain word comes from: one that is known may hold a danger.
+    fn source_of_value(&mut self, word: &Word) -> Source {
+        let Some((_, value)) = known(word).and_then(|it| it.split_once('=')) else {
+            return Source::Evaluated;
+        };
+        if !self.steps().take_line(value.len()) {
+            return Source::Class;
+        }
+        let analysis = bash::analyse_text(value);
+        let is_asked = |it: &(usize, Danger)| it.1.kind.is_asked();
+        match analysis.unclear.is_empty() && !bash::find_dangers(&analysis).iter().any(is_asked) {
+            true => Source::Evaluated,
+            false => Source::Class,
+        }
     }
 
     /// Rules that ask or deny, at every program of a command. Gives what matched,
@@ -322,8 +356,9 @@ impl<'a> Judge<'a> {
         res
     }
 
-    /// Rules that ask or deny a program, beside those for its very words: by its
-    /// name without the directory, by other spellings of its path, and with options between the words of the rule.
+    /// Rules that ask or deny a program, beside those for its very words: by its name
+    /// without the directory, by other spellings of its path, and with options between
+    /// the words of the rule.
     pub(super) fn find_narrowing(
         &self,
         name: &str,
@@ -419,8 +454,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a variable gets one plain word, or none: no program takes it for more than a path, an address or the name of
-/// a program.
+/// Whether a variable gets one plain word, or none: no program takes it for more than a
+/// path, an address or the name of a program.
 fn assigns_plain_value(word: &Word) -> bool {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&it);
     known(word).is_some_and(|it| it.bytes().all(is_plain))

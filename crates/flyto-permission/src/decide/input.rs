@@ -9,6 +9,7 @@
 //! | a text | a path and an address, whole and in parts |
 //! | a text under `command` and its like | a command line as well |
 //! | a list under such a name | the words of one command, and each text with a blank a command line |
+//! | a text under `command` or `program` beside a member such as `args` | the first word of a command with those behind it |
 //! | an object under such a name | parts of a command, each of which may be one |
 //! | the name of a member | a path and an address; one that looks like neither is asked |
 
@@ -31,6 +32,19 @@ const MAX_VALUES: usize = 4096;
 /// Most texts of an input that are read as command lines.
 #[cfg(feature = "bash")]
 const MAX_COMMANDS: usize = 64;
+
+/// Words of the names of members that hold a program whose arguments stand in others.
+#[cfg(feature = "bash")]
+const PROGRAM: &[&str] = &["command", "cmd", "program", "executable", "exe", "bin", "binary"];
+
+/// Words of the names of those others.
+#[cfg(feature = "bash")]
+const ARGUMENTS: &[&str] =
+    &["arg", "args", "argv", "arguments", "params", "parameters", "options", "flags", "subcommand"];
+
+/// Most members of one object each of which may name the program of its arguments.
+#[cfg(feature = "bash")]
+const MAX_PROGRAMS: usize = 4;
 
 /// How much of the name of a parameter is looked at, in characters.
 const MAX_NAME: usize = 256;
@@ -100,6 +114,10 @@ impl<'a> Judge<'a> {
                     }));
                 }
                 Value::Object(fields) => {
+                    #[cfg(feature = "bash")]
+                    if n_commands < MAX_COMMANDS {
+                        n_commands += usize::from(self.narrow_split_command(fields));
+                    }
                     let values = fields.iter().take(MAX_VALUES);
                     let values = values.map(|(of, it)| (&**of, it));
                     #[cfg(feature = "bash")]
@@ -121,8 +139,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The name of a member that looks like no path and no address: most are words of a schema, so what a rule
-    /// names is asked.
+    /// The name of a member that looks like no path and no address: most are words of a
+    /// schema, so what a rule names is asked.
     fn narrow_bare_name(&mut self, name: &str) {
         if self.index.narrows_paths() && !name.is_empty() {
             self.narrow_guess(name);
@@ -148,8 +166,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What a call does with the path that a text names, where the preview declares the path once and the input
-    /// has it once: another parameter with the same text may be written. The class has to be believed.
+    /// What a call does with the path that a text names, where the preview declares the
+    /// path once and the input has it once: another parameter with the same text may be
+    /// written. The class has to be believed.
     pub(super) fn declared_access(&self, text: &str) -> Access {
         if self.request.class_trust != ClassTrust::Named {
             return Access::Unknown;
@@ -201,6 +220,44 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// A program and its arguments in members of their own; whether there are such.
+    #[cfg(feature = "bash")]
+    fn narrow_split_command(&mut self, fields: &serde_json::Map<String, Value>) -> bool {
+        if !self.index.narrows_programs() {
+            return false;
+        }
+        let fields = || fields.iter().take(MAX_VALUES).map(|(name, it)| (words_of_name(name), it));
+        let is_one_of = |words: &[String], names: &[&str]| {
+            words.iter().any(|word| names.contains(&word.as_str()))
+        };
+        let mut arguments = Vec::new();
+        for (_, value) in fields().filter(|(name, _)| is_one_of(name, ARGUMENTS)) {
+            match value {
+                Value::String(text) => {
+                    arguments.extend(text.split_whitespace().map(str::to_owned));
+                }
+                Value::Array(list) => {
+                    let texts = list.iter().take(MAX_VALUES).filter_map(Value::as_str);
+                    arguments.extend(texts.map(str::to_owned));
+                }
+                _ => {}
+            }
+        }
+        if arguments.is_empty() {
+            return false;
+        }
+        let is_program = |name: &[String]| is_one_of(name, PROGRAM) && !is_one_of(name, ARGUMENTS);
+        let programs = fields().filter(|(name, _)| is_program(name));
+        let programs: Vec<_> =
+            programs.filter_map(|(_, it)| it.as_str()).take(MAX_PROGRAMS).collect();
+        for program in &programs {
+            let words = program.split_whitespace().map(str::to_owned);
+            let words: Vec<_> = words.chain(arguments.iter().cloned()).collect();
+            self.narrow_words(&words);
+        }
+        !programs.is_empty()
+    }
+
     /// A text that is probably a command line, a list of the words of one, or a
     /// list of several.
     #[cfg(feature = "bash")]
@@ -235,7 +292,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The texts of an input, names of members among them; `None` where it has more values than [`MAX_VALUES`].
+/// The texts of an input, names of members among them; `None` where it has more values
+/// than [`MAX_VALUES`].
 pub(super) fn texts_of(input: &Value) -> Option<Vec<&str>> {
     let mut todo = vec![input];
     let mut res = Vec::new();
@@ -301,16 +359,16 @@ fn within(of_parent: Holds, member: &str) -> &str {
     }
 }
 
-/// Whether a parameter of this name holds a command, and not the path of a file with one, as `script_path` does, nor its
-/// arguments alone.
+/// Whether a parameter of this name holds a command, and not the path of a file with
+/// one, as `script_path` does, nor its arguments alone.
 #[cfg(feature = "bash")]
 fn is_command(name: &str) -> bool {
     let name = words_of_name(name).concat();
     matches!(&*name, "command" | "commandline" | "cmd" | "cmdline" | "shellcommand")
 }
 
-/// Whether the first word of a command can be nothing but its program: it is no option, and no part of it stands behind a
-/// separator.
+/// Whether the first word of a command can be nothing but its program: it is no option,
+/// and no part of it stands behind a separator.
 fn begins_with_program(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     !word.starts_with('-') && !word.contains(text::is_separator)

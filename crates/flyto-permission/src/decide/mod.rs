@@ -5,12 +5,12 @@
 //! names; what allows a part depends on the class.
 //!
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
-//! `command` for command lines, `program` for paths of programs, `argument` for commands in their arguments, `word`
-//! for their words as paths and addresses, `input` for the texts of an input, `reach` for wildcards, `file` for paths,
-//! `text` for texts as paths, `fetch` for addresses; `named` finds the rules for the tool itself, `protected`
-//! has the places that need a rule of their own.
-//! A part of which nothing can be told is asked, and so is a call without any
-//! reason.
+//! `command` for command lines, `program` for paths of programs, `argument` for
+//! commands in their arguments, `word` for their words as paths and addresses, `input`
+//! for the texts of an input, `reach` for wildcards, `file` for paths, `text` for texts
+//! as paths, `fetch` for addresses; `named` finds the rules for the tool itself,
+//! `protected` has the places that need a rule of their own. A part of which nothing
+//! can be told is asked, and so is a call without any reason.
 //!
 //! Rules that ask or deny are not led around:
 //!
@@ -108,10 +108,12 @@ pub(crate) struct Judge<'a> {
     /// The line that is looked at runs one program, once.
     #[cfg(feature = "bash")]
     runs_once: bool,
-    /// Directories in which the line that is looked at may be beside the one it starts in; `None` for any.
+    /// Directories in which the line that is looked at may be beside the one it starts
+    /// in; `None` for any.
     #[cfg(feature = "bash")]
     directories: Option<Vec<String>>,
-    /// Paths that a believed preview declares to be read, and that the input has once; listed when they are first needed.
+    /// Paths that a believed preview declares to be read, and that the input has once;
+    /// listed when they are first needed.
     declared_reads: OnceCell<HashSet<String>>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
@@ -137,8 +139,8 @@ pub(crate) enum Source {
     /// It has to be judged for the class of the tool: it is asked, unless a rule
     /// for the tool answers for a fixed command line.
     Class,
-    /// As [`Class`](Self::Class), where its words were read, and what the shell makes of them when it runs is not
-    /// known: a rule for every command answers for it.
+    /// As [`Class`](Self::Class), where its words were read, and what the shell makes
+    /// of them when it runs is not known: a rule for every command answers for it.
     Evaluated,
     /// Only rules that ask or deny are compared with it.
     Guess,
@@ -239,8 +241,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The input once more, where it goes to a program that starts in another directory and of which no command line is
-    /// known: a server. It may read relative paths from its own directory, and from one that it is told.
+    /// The input once more, where it goes to a program that starts in another directory
+    /// and of which no command line is known: a server. It may read relative paths from
+    /// its own directory, and from one that it is told.
     fn narrow_from_working_dir(&mut self) {
         let request = self.request;
         let is_told = request.preview.is_none_or(|it| it.command_line.is_some());

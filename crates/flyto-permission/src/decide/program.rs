@@ -1,8 +1,9 @@
 //! Programs that a rule names by a path.
 //!
-//! `Bash(/bin/rm:*)` in `deny` holds for `/bin/rm` however it is spelled: `//bin/rm`, `/usr/../bin/rm`, `cd /bin; ./rm`. What
-//! is compared are places: both paths from each directory that they may start in, by their text and as their links lead.
-//! Rules that allow are compared word by word, and are none of them.
+//! `Bash(/bin/rm:*)` in `deny` holds for `/bin/rm` however it is spelled: `//bin/rm`,
+//! `/usr/../bin/rm`, `cd /bin; ./rm`. What is compared are places: both paths from each
+//! directory that they may start in, by their text and as their links lead. Rules that
+//! allow are compared word by word, and are none of them.
 
 use super::{Judge, command::Found};
 
@@ -18,8 +19,9 @@ enum Spelled {
 }
 
 impl<'a> Judge<'a> {
-    /// First words of rules that ask or deny, beside `name` itself, by which they name the program at its path. Of a
-    /// program whose directory is not known, one of the rules that have its name is noted as possible.
+    /// First words of rules that ask or deny, beside `name` itself, by which they name
+    /// the program at its path. Of a program whose directory is not known, one of the
+    /// rules that have its name is noted as possible.
     pub(super) fn other_spellings(&self, name: &str, found: &mut Found<'a>) -> Vec<&'a str> {
         let base = name.rsplit('/').next().unwrap_or(name);
         let rules: Vec<&str> = self.index.programs_by_path(base).filter(|it| *it != name).collect();

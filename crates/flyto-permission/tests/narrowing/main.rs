@@ -469,3 +469,41 @@ fn a_variable_that_changes_wildcards_is_asked() {
     let plain = json!({"command": "x=1; cat cfg/*"});
     check_input(&rules, &PermissionClass::GENERIC, plain, Verdict::Allow);
 }
+
+/// The usual form in which a tool that runs programs takes them.
+#[test]
+fn a_program_beside_its_arguments_is_one_command() {
+    let rules = denying("Bash(git push:*)");
+    let class = PermissionClass::new("x");
+    for input in [
+        json!({ "command": "git", "args": ["push"] }),
+        json!({ "command": "git", "args": ["-C", "d", "push", "origin"] }),
+        json!({ "command": "/usr/bin/git", "arguments": "push origin" }),
+        json!({ "command": { "program": "git", "args": ["push"] } }),
+        json!({ "steps": [{ "cmd": "git -C d", "argv": ["push"] }] }),
+    ] {
+        check_input(&rules, &class, input, Verdict::Deny);
+    }
+    for input in [
+        json!({ "command": "git", "args": ["status"] }),
+        json!({ "command": "git", "other": ["push"] }),
+        json!({ "command": "npm", "args": ["push"] }),
+    ] {
+        check_input(&rules, &class, input, Verdict::Allow);
+    }
+}
+
+/// A text for another language may read as a command line.
+#[test]
+fn quotes_of_another_language_hide_no_command() {
+    let rules = denying("Bash(git push:*)");
+    let class = PermissionClass::new("x");
+    for input in [
+        json!({ "code": "system\"git push\"" }),
+        json!({ "code": "exec 'git', 'push'" }),
+        json!({ "arguments": "{\"command\":\"git push\"}" }),
+    ] {
+        check_input(&rules, &class, input, Verdict::Ask);
+    }
+    check_input(&rules, &class, json!({ "code": "system\"git status\"" }), Verdict::Allow);
+}

@@ -4,6 +4,17 @@
 //! A shell's own commands run no program, yet `alias ls=rm` or `export PATH=…`
 //! changes what the next line does. What evaluates words is unclear; what sets a
 //! variable names it in [`Command::risky`] unless it is known to be harmless.
+//!
+//! | command | what is said of it |
+//! | --- | --- |
+//! | `alias`, `enable`, `hash`, `let`, `set -k` | it evaluates its words, or changes what a name runs |
+//! | `source`, `shopt`, `trap - EXIT` | it changes what runs later |
+//! | `read`, `unset`, `mapfile`, `printf -v` | nothing for plain names; else that the variable is not known |
+//! | `export`, `declare`, `local` | nothing; the variable may be risky |
+//! | `test -v`, `wait -p` | it evaluates the subscript of a name |
+//! | any other | nothing |
+//!
+//! The second and the third kind run nothing themselves, and their words were read ([`READ`]).
 
 use super::super::{
     Command, Word,
