@@ -300,7 +300,8 @@ impl Pattern {
         };
         let is_ipv6 = name.starts_with('[') && name.ends_with(']');
         let odd = |it: char| it.is_whitespace() || it.is_control() || "/\\@?#*%".contains(it);
-        if name.contains(odd) || (name.contains(':') && !is_ipv6) {
+        let is_empty_part = name.starts_with('.') || name.contains("..");
+        if name.contains(odd) || is_empty_part || (name.contains(':') && !is_ipv6) {
             return Err(WHAT);
         }
         let url = Url::parse(&format!("http://{name}/")).map_err(|_| WHAT)?;

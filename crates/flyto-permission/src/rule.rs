@@ -268,9 +268,12 @@ impl Form {
                 _ if inner == "*" || inner == "**" => Self::parse(head),
                 "Bash" => command(text, inner, at),
                 "WebFetch" => fetch(text, inner, at),
-                _ => match Glob::parse(inner) {
+                _ => match files(inner) {
                     Ok(glob) => Ok(Self::Path { writes: *head != "Read", glob: Some(glob) }),
-                    Err((why, span)) => fail(why, span.start + at..span.end + at, None),
+                    Err((why, span, better)) => {
+                        let suggestion = better.map(|it| format!("{head}({it})"));
+                        fail(why, span.start + at..span.end + at, suggestion)
+                    }
                 },
             };
         }
@@ -428,11 +431,59 @@ fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     }
 }
 
+/// What stands in `Read(…)`, `Edit(…)` and `Write(…)`.
+///
+/// On `Err`: what is wrong, at which bytes, and what was probably meant.
+///
+/// | written | is an error, since |
+/// | --- | --- |
+/// | ` a`, `a ` | no file has this name but one with a blank at the end |
+/// | `a:*` | this is how rules for commands end |
+/// | `!a` | other languages of patterns exclude files so |
+/// | `file:///a` | this is an address |
+/// | `$HOME/a` | variables are not read; `routes/$id` is a name |
+fn files(inner: &str) -> Result<Glob, (&'static str, Range<usize>, Option<String>)> {
+    let whole = 0..inner.len();
+    if inner.trim() != inner {
+        let meant = inner.trim().to_owned();
+        return Err(("there is a blank at an end of the pattern", whole, Some(meant)));
+    }
+    if let Some(stem) = inner.strip_suffix(":*") {
+        let why = "`:*` stands behind words of commands";
+        return Err((why, stem.len()..inner.len(), Some(stem.to_owned())));
+    }
+    if inner.starts_with('!') {
+        let why = "a pattern excludes nothing; a name that begins so is written as `./!…`";
+        return Err((why, 0..1, None));
+    }
+    if let Some((scheme, path)) = inner.split_once(":/")
+        && scheme.bytes().all(|it| it.is_ascii_alphanumeric())
+    {
+        let path = path.trim_start_matches('/');
+        let meant = (scheme == "file").then(|| format!("/{path}"));
+        return Err(("a pattern is a path and no address", 0..scheme.len() + 2, meant));
+    }
+    // Only at the start: names of files may begin with a dollar sign.
+    let variable = inner.strip_prefix('$').map(|it| it.split('/').next().unwrap_or(it));
+    let is_name =
+        |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_uppercase() || it == b'_');
+    if let Some(name) = variable.filter(|it| is_name(it)) {
+        let rest = &inner[1 + name.len()..];
+        let meant = match name {
+            "HOME" => Some(format!("~{rest}")),
+            "PWD" => Some(format!(".{rest}")),
+            _ => None,
+        };
+        return Err(("a pattern holds no variable", 0..1 + name.len(), meant));
+    }
+    Glob::parse(inner).map_err(|(why, span)| (why, span, None))
+}
+
 /// Splits a line at blanks; quotes and backslashes keep a blank in a word.
 ///
-/// Operators, expansions and stars outside of quotes are refused: a rule compares
-/// words, and such a text would never be one. On `Err`: what is wrong, and at which
-/// byte.
+/// Operators, expansions, wildcards and blanks of other kinds outside of quotes are
+/// refused: a rule compares words, and such a text would never be one. On `Err`: what
+/// is wrong, and at which byte.
 fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;
@@ -466,12 +517,34 @@ fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
                     at,
                 ));
             }
+            '?' | '[' if is_wildcard(it, word.as_deref(), chars.as_str()) => {
+                return Err(("a rule holds no wildcard; quote one that is meant", at));
+            }
+            '{' if is_brace(chars.as_str()) => {
+                return Err(("braces are not read: write one rule for each case", at));
+            }
             it if it.is_control() => return Err(("a rule holds no control character", at)),
+            // A name of a tool can hold none of these.
+            it if !it.is_ascii() && ToolId::parse(&format!("x{it}")).is_err() => {
+                return Err(("a character that is not seen, or a blank of another kind", at));
+            }
             it => word.get_or_insert_default().push(it),
         }
     }
     res.extend(word);
     Ok(res)
+}
+
+/// Whether a shell reads a sign as a wildcard: not `[`, the name of a program.
+fn is_wildcard(sign: char, before: Option<&str>, behind: &str) -> bool {
+    let is_alone = behind.is_empty() || behind.starts_with([' ', '\t', '[']);
+    sign == '?' || before.is_some_and(|it| it != "[") || !is_alone
+}
+
+/// Whether a shell makes several words of a brace that begins before this.
+fn is_brace(behind: &str) -> bool {
+    let inner = behind.split([' ', '\t']).next().unwrap_or_default().split_once('}');
+    inner.is_some_and(|(it, _)| it.contains(',') || it.contains(".."))
 }
 
 /// What stands in `WebFetch(…)`.
@@ -492,7 +565,12 @@ fn fetch(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     match host::Pattern::parse(name) {
         Ok(pattern) => Ok(Form::Host(pattern)),
         Err(why) => {
-            let host = host::read(name).ok().map(|it| format!("WebFetch(domain:{})", it.host));
+            let below = name.strip_prefix('.').filter(|it| host::Pattern::parse(it).is_ok());
+            let host = match below {
+                Some(it) => Some(format!("*.{it}")),
+                None => host::read(name).ok().map(|it| it.host),
+            };
+            let host = host.map(|it| format!("WebFetch(domain:{it})"));
             fail(why, host)
         }
     }
