@@ -103,6 +103,9 @@ pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
     if rest.is_empty() {
         return Err("the address has no host");
     }
+    if let Some(ip) = ipv6(rest) {
+        return Ok(address(&Host::Ipv6(ip)));
+    }
     let url =
         Url::parse(&format!("http://{rest}")).map_err(|_| "it is no address that can be read")?;
     let mut res = address(&url.host().ok_or("the address has no host")?);
@@ -111,6 +114,22 @@ pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
         res.unclear = Some("the address holds a user name, which can pass for a host");
     }
     Ok(res)
+}
+
+/// The IPv6 address that a text is, behind the last `@` and up to a slash: also with a
+/// zone (`fe80::1%eth0`), and in brackets, whatever stands behind them
+/// (`[2001:db8::1]:file` for `scp`).
+pub(crate) fn ipv6(text: &str) -> Option<std::net::Ipv6Addr> {
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let authority = text[..end].rsplit('@').next()?;
+    let ip = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => authority,
+    };
+    if ip.bytes().filter(|it| *it == b':').count() < 2 {
+        return None;
+    }
+    ip.split('%').next()?.parse().ok()
 }
 
 /// Whether a text starts with a scheme that names a host also without slashes:
@@ -129,6 +148,9 @@ pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let authority = &text[..end];
     let name = authority.rsplit('@').next().unwrap_or(authority);
+    if ipv6(name).is_some() {
+        return None;
+    }
     let name = name.split(':').next().unwrap_or(name).trim_end_matches('.');
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
     let last = name.rsplit('.').next().unwrap_or(name);
@@ -141,84 +163,109 @@ pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
     })
 }
 
-/// Whether a program that expands braces and brackets of an address by itself, as
-/// curl does, may find a host in this text that is not written in it:
-/// `{good,evil}.org`, `[e-e]vil.org`.
+/// Most hosts that braces and brackets of one text stand for.
+const MAX_EXPANDED: usize = 64;
+
+/// The hosts that a program which expands braces and brackets of an address by
+/// itself, as curl does, may find in a text: `good.org` and `evil.org` in
+/// `{good,evil}.org`, `evil.org` in `[e-e]vil.org`. `None` for more than
+/// [`MAX_EXPANDED`].
 ///
 /// Looked at are the text, what stands behind each `://` and, before the first
-/// slash, behind each `=`. A text that holds in each case a character of no host,
-/// such as `{"a": 1}`, is none, nor is the literal of an IPv6 address.
-pub(crate) fn may_expand(text: &str) -> bool {
+/// slash, behind each `=`. What curl expands is a list in braces, none in another,
+/// and a range in brackets ([curl(1)], URL). A text that holds a character of no
+/// host, such as `{"a": 1}`, is none.
+///
+/// [curl(1)]: https://curl.se/docs/manpage.html
+pub(crate) fn expanded(text: &str) -> Option<Vec<String>> {
     const MAX_STARTS: usize = 64;
-    if !text.contains(is_expanding) {
-        return false;
+    if !text.contains(['{', '[']) {
+        return Some(Vec::new());
     }
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let values = text[..end].match_indices('=').map(|(at, _)| at + 1);
     let addresses = text.match_indices("://").map(|(at, sign)| at + sign.len());
     let mut starts = std::iter::once(0).chain(values).chain(addresses);
-    let found = starts.by_ref().take(MAX_STARTS).any(|at| host_may_expand(&text[at..]));
-    found || starts.next().is_some()
+    let mut res = Vec::new();
+    for at in starts.by_ref().take(MAX_STARTS) {
+        res.extend(expanded_at(&text[at..])?);
+        if res.len() > MAX_EXPANDED {
+            return None;
+        }
+    }
+    starts.next().is_none().then_some(res)
 }
 
-fn is_expanding(it: char) -> bool {
-    matches!(it, '{' | '}' | '[' | ']')
-}
-
-fn host_may_expand(text: &str) -> bool {
+/// The hosts of an address that starts here.
+fn expanded_at(text: &str) -> Option<Vec<String>> {
     let text = text.trim_start().trim_start_matches(['"', '\'']);
     let text = match has_web_scheme(text) {
         true => text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches('/'),
         false => text.strip_prefix("//").unwrap_or(text),
     };
-    if text.starts_with(['/', '.', '~', '-']) {
-        return false;
-    }
-    let ends_host = |it: char| matches!(it, '/' | '?' | '#');
-    // No host, whatever the program. What stands before an `@` may be anything.
-    let is_of_host = |it: &str| {
-        !it.contains(|it: char| {
-            it.is_whitespace() || it.is_control() || "\"'`$()<>|^*;&!=+".contains(it)
-        })
-    };
-    if text.contains(['@', '\\']) {
-        return text.split(ends_host).next().unwrap_or(text).contains(is_expanding);
-    }
-    let mut rest = text;
+    let is_of_host =
+        |it: char| !it.is_whitespace() && !it.is_control() && !"\"'`$()<>|^*;&!=+,{}".contains(it);
+    let mut res = vec![String::new()];
     let mut expands = false;
-    while !rest.is_empty() {
-        let at = rest.find(|it| is_expanding(it) || ends_host(it)).unwrap_or(rest.len());
-        // A quote may end what is meant as one address: `url="a.org"`.
-        let plain = match at == rest.len() {
-            true => rest.trim_end().trim_end_matches(['"', '\'']),
-            false => &rest[..at],
+    let mut rest = text;
+    while let Some(it) = rest.chars().next() {
+        let behind = &rest[it.len_utf8()..];
+        let group = match it {
+            '/' | '?' | '#' => break,
+            '\\' => {
+                rest = behind.strip_prefix(['{', '}', '[', ']']).unwrap_or(behind);
+                continue;
+            }
+            '{' => behind.split_once('}').filter(|(inner, _)| !inner.contains('{')),
+            '[' => behind.split_once(']'),
+            _ => None,
         };
-        if !is_of_host(plain) {
-            return false;
+        let cases = group.and_then(|(inner, _)| match it {
+            '{' => Some(inner.split(',').map(str::to_owned).collect()),
+            _ => range(inner),
+        });
+        match (group, cases) {
+            (Some((_, behind)), Some(cases)) => {
+                let n_cases: usize = Vec::len(&cases);
+                if n_cases.saturating_mul(res.len()) > MAX_EXPANDED {
+                    return None;
+                }
+                let all =
+                    res.iter().flat_map(|it| cases.iter().map(move |case| format!("{it}{case}")));
+                res = all.collect();
+                expands = true;
+                rest = behind;
+            }
+            _ if is_of_host(it) => {
+                res.iter_mut().for_each(|host| host.push(it));
+                rest = behind;
+            }
+            // A quote may end what is meant as one address: `url="a.org"`.
+            _ if matches!(it, '"' | '\'' | ')' | '>') || it.is_whitespace() => break,
+            _ => return Some(Vec::new()),
         }
-        let Some(sign) = rest[at..].chars().next().filter(|it| !ends_host(*it)) else { break };
-        let behind = &rest[at + sign.len_utf8()..];
-        let close = match sign {
-            '{' => behind.find('}'),
-            '[' => behind.find(']'),
-            _ => return true,
-        };
-        let Some(close) = close else { return true };
-        let inner = &behind[..close];
-        let is_ipv6 = sign == '['
-            && inner.split('%').next().unwrap_or(inner).parse::<std::net::Ipv6Addr>().is_ok();
-        let mut cases = inner.split(|it| sign == '{' && it == ',');
-        let fits = |it: &str| is_of_host(it.split(ends_host).next().unwrap_or(it));
-        if !cases.any(fits) {
-            return false;
-        }
-        if !is_ipv6 && inner.contains(ends_host) {
-            return true;
-        }
-        expands |= !is_ipv6;
-        rest = &behind[close + 1..];
     }
-    expands
+    Some(if expands { res } else { Vec::new() })
+}
+
+/// What a range of curl stands for: `a-z`, `1-10`, `001-010`, with `:STEP` behind it.
+/// `None` for any other text in brackets.
+fn range(text: &str) -> Option<Vec<String>> {
+    let range = text.split_once(':').map_or(text, |(range, _)| range);
+    let (first, last) = range.split_once('-')?;
+    let one = |it: &str| {
+        let mut bytes = it.bytes();
+        bytes.next().filter(|it| it.is_ascii_alphabetic() && bytes.next().is_none())
+    };
+    if let (Some(first), Some(last)) = (one(first), one(last)) {
+        return Some((first..=last).map(|it| char::from(it).to_string()).collect());
+    }
+    let number =
+        |it: &str| it.parse::<u32>().ok().filter(|_| it.bytes().all(|it| it.is_ascii_digit()));
+    let (from, to) = (number(first)?, number(last)?);
+    let n_digits = first.len();
+    // One more than the bound tells that there are too many.
+    Some((from..=to).take(MAX_EXPANDED + 1).map(|it| format!("{it:0n_digits$}")).collect())
 }
 
 /// The host in its one form. Dots at the end are taken off, since both spellings

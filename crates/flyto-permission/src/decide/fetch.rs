@@ -12,7 +12,7 @@
 //! | without blanks: each part between characters of no name | that of the rule |
 //! | with blanks: the same | ask |
 //! | the path and the query of an address | none |
-//! | a host with braces or brackets, which curl expands | ask |
+//! | a host with braces or brackets, which curl expands | ask, where a rule names one of them, or they are many |
 
 use super::{Judge, Source, cut, input::texts_of};
 use crate::{
@@ -156,6 +156,18 @@ impl Judge<'_> {
         }
         let index = self.index;
         let mut rules: Vec<&crate::Rule> = Vec::new();
+        // What parts names parts these.
+        let ends = |it: char| {
+            it.is_whitespace() || matches!(it, '"' | '\'' | ',' | '=' | '<' | '>' | '(' | ')')
+        };
+        for part in text.split(ends).filter(|it| host::ipv6(it).is_some()) {
+            if !self.steps().take(READ) {
+                return;
+            }
+            let address = host::read_behind_scheme(part).ok();
+            let rule = address.and_then(|it| index.narrowing_host(&it.host));
+            rules.extend(rule.filter(|it| !rules.contains(it)));
+        }
         for part in text.split(|it: char| it.is_whitespace() || is_beside_host(it)) {
             if part.is_empty() || part.starts_with(['/', '.', '~', '-']) {
                 continue;
@@ -195,11 +207,30 @@ impl Judge<'_> {
         }
     }
 
-    /// A text of which a program may make hosts that are not written in it.
+    /// A text of which a program may make hosts that are not written in it: what a rule
+    /// names of them is asked.
     #[cfg(feature = "bash")]
     pub(super) fn narrow_expanding_host(&mut self, text: &str) {
-        if host::may_expand(text) {
-            self.unread_url(text, "a program may expand braces and brackets in its host", "");
+        let Some(hosts) = host::expanded(text) else {
+            let why = "a program may expand braces and brackets in its host";
+            return self.unread_url(text, why, "");
+        };
+        for it in hosts {
+            if !self.steps().take(READ) {
+                return;
+            }
+            let rule = match host::plain_name(&it) {
+                Some(name) => self.index.narrowing_host(name.as_ref()),
+                None => {
+                    let address = host::read_behind_scheme(&it).ok();
+                    address.and_then(|it| self.index.narrowing_host(&it.host))
+                }
+            };
+            if let Some(rule) = rule {
+                let subject = Subject::Url { url: cut(text), host: None };
+                let cause = Cause::Possible { rule: rule.clone() };
+                self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
+            }
         }
     }
 
@@ -226,6 +257,8 @@ impl Judge<'_> {
             let starts = first.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
             found.extend(starts.map(|at| &first[at..]));
         }
+        // The parts of an IPv6 address are none.
+        found.extend(text.split([',', '=']).filter(|it| host::ipv6(it).is_some()));
         found.retain(|it| it.len() < text.len() && !it.is_empty());
         found.sort_unstable();
         found.dedup();

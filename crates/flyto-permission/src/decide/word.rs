@@ -552,7 +552,8 @@ fn directory_options(command: &Command) -> Option<Vec<&str>> {
 
 /// Whether a word of which this start is known may become an address of any host.
 fn is_open_host(start: &str, splits: bool) -> bool {
-    if splits {
+    // In braces, which curl expands, another host may follow.
+    if splits || start.contains(['{', '[']) {
         return true;
     }
     let is_path = ["/", "./", "../", "~/"].iter().any(|it| start.starts_with(it));
