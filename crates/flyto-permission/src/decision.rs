@@ -49,8 +49,19 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Sorts the reasons, those of one verdict staying in their order.
-    pub(crate) fn new(mut reasons: Vec<Reason>, dangers: Vec<Danger>) -> Self {
+    /// Sorts the reasons, those of one verdict staying in their order, and takes out
+    /// what was found twice.
+    ///
+    /// Each is compared with the first [`COMPARED`] of the others, so that the work is
+    /// linear in their number.
+    pub(crate) fn new(found: Vec<Reason>, dangers: Vec<Danger>) -> Self {
+        const COMPARED: usize = 64;
+        let mut reasons: Vec<Reason> = Vec::with_capacity(found.len());
+        for it in found {
+            if !reasons.iter().take(COMPARED).any(|known| *known == it) {
+                reasons.push(it);
+            }
+        }
         reasons.sort_by_key(|it| std::cmp::Reverse(it.verdict));
         let verdict = reasons.first().map_or(Verdict::Ask, |it| it.verdict);
         Self { verdict, reasons, dangers }
