@@ -95,6 +95,19 @@ fn exactly_what_was_read_is_trusted() {
     "#]]);
 }
 
+/// The lines of the file are others by then, or it is gone.
+#[test]
+fn a_rule_that_was_trusted_says_where_it_stands() {
+    let place = place();
+    project(&place, "{\n \"permissions\": {\n  \"deny\": [\n   \"p:t\"]}}");
+    assert_eq!(flyto(&place, &["trust", "."]).run().code, Some(0));
+    project(&place, "{}");
+    let words = ["--plugins", "plugins", "permission", "test", "p:t"];
+    let shown = flyto(&place, &words).run().stdout();
+    assert!(shown.contains("/project/.flyto/config.json (as trusted on 20"), "{shown}");
+    assert!(shown.contains("):4:4"), "{shown}");
+}
+
 #[test]
 fn what_cannot_be_read_whole_is_not_trusted() {
     let place = place();

@@ -211,7 +211,9 @@ pub(super) fn apply_projects(
         }
         if let Some(record) = record {
             findings.push(changed(&record, &path, opened.is_some(), dir));
-            let source = Source::new(path.display().to_string(), record.content);
+            // The lines are those of the content that was trusted, which the file may have no more.
+            let name = format!("{} (as trusted on {})", path.display(), record.day());
+            let source = Source::new(name, record.content);
             let file = read(&source, &path, surroundings, &mut Findings::new());
             narrowing.push((file, path.clone(), Report::Silent));
         }
