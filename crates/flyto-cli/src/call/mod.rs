@@ -183,7 +183,7 @@ struct Made {
     confinement: Option<Confinement>,
     /// Whether the user limited the text.
     is_limited: bool,
-    /// How the variables are granted that a plugin lacked.
+    /// How a plugin gets the variables that it lacked.
     lacks: Option<MissingGrants>,
     /// Variables that are set and not granted, in whose place a default stood.
     defaulted: Vec<String>,
@@ -319,9 +319,10 @@ fn settled(
     let Plan { preview, confinement, missing, .. } = plan;
     let defaulted = result.execution.as_ref().and(missing.as_ref());
     let defaulted = defaulted.map(|it| it.defaulted.clone()).unwrap_or_default();
-    // How the plugin is granted the variables for want of which the call failed.
-    let is_ungranted = matches!(result.failure, Some(Failure::Environment { .. }));
-    let lacks = missing.filter(|it| is_ungranted && it.has_ungranted());
+    // How the plugin gets the variables for want of which the call failed.
+    let lacks_variables = matches!(result.failure, Some(Failure::Environment { .. }));
+    let lacks =
+        missing.filter(|it| lacks_variables && (it.has_ungranted() || !it.to_set.is_empty()));
     let exit = Exit::of(&Ending::Called { result: &result, signal });
     let working_dir = preview.and_then(|it| it.working_dir);
     let is_limited = loaded.is_limited;

@@ -15,7 +15,7 @@ use crate::screen::Screen;
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::tool_details::missing_facts;
+use crate::tool_details::{TO_GRANT, missing_facts};
 use crate::words::{bytes, command_line, one_line, some, tame, time};
 
 #[derive(Serialize)]
@@ -145,7 +145,10 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         screen.output_beside(&shortened(stderr, false));
     }
     if let Some(lacks) = &made.lacks {
-        screen.complain(facts(screen.stderr, &missing_facts(lacks)));
+        let mut rows = missing_facts(lacks);
+        // Where every variable that it needs is granted, a further one is of no use.
+        rows.retain(|it| lacks.has_ungranted() || it.0 != TO_GRANT);
+        screen.complain(facts(screen.stderr, &rows));
     }
     if shown.dropped_bytes > 0 {
         let n = bytes(shown.dropped_bytes);

@@ -152,6 +152,8 @@ fn a_failure_is_on_stdout_too() {
         exit code 1
         -- stdout
         plugin tool "p:needs": resolve env failed: variable not set: FLYTO_TEST_TOKEN (used in TOKEN)⏎
+        -- stderr
+        to set  FLYTO_TEST_TOKEN in the environment of flyto
     "#]]);
 }
 
@@ -581,19 +583,4 @@ fn a_schema_that_cannot_be_used_refuses_its_tool_with_the_place() {
         }
     }
     assert!(!place.exists("plugins/p/ran"));
-}
-
-#[test]
-fn a_configuration_that_a_variable_names_and_that_is_not_there_is_told() {
-    let place = Place::new();
-    place.flyto(&["list"]).env("FLYTO_CONFIG", "nowhere.json").check(expect![[r#"
-        exit code 4
-        -- stderr
-        error: there is no file or directory nowhere.json
-          help: it is named by the variable FLYTO_CONFIG
-    "#]]);
-    // A flag goes first.
-    place.write("config.json", "{}");
-    let ran = place.flyto(&["list", "--config", "config.json"]).env("FLYTO_CONFIG", "nowhere.json");
-    assert_eq!(ran.run().code, Some(0));
 }

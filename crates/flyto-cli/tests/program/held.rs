@@ -517,3 +517,18 @@ fn a_dry_run_ends_with_the_exit_code_of_the_call() {
         assert_eq!(dry.code, Some(code), "{words:?}: {}", dry.shown());
     }
 }
+
+#[test]
+fn a_variable_that_is_not_set_is_named_with_where_to_set_it() {
+    let place = Place::with_tools(&[("t", "true", r#""env": {"T": "${NOPE}"}"#)]);
+    place.call(&["p:t"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "p:t": resolve env failed: variable not set: NOPE (used in T)⏎
+        -- stderr
+        to set  NOPE in the environment of flyto
+    "#]]);
+    let ran = place.call(&["p:t", "--format", "json"]).run();
+    assert_eq!((ran.code, &ran.json()["to_set"]), (Some(1), &serde_json::json!(["NOPE"])));
+    assert_eq!(place.call(&["p:t"]).env("NOPE", "x").run().code, Some(0));
+}
