@@ -9,6 +9,7 @@ mod backend; // where programs run
 #[cfg(not(target_os = "linux"))]
 #[path = "backend_unix.rs"]
 mod backend;
+mod commands; // command lines for a reader to run
 mod evolve; //   tools that agents write
 mod servers; // programs and addresses whose tools are used here
 mod session; // from options to a host with its tools

@@ -21,7 +21,8 @@ use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 use crate::ancestors;
 use crate::args::Common;
 use crate::backend;
-use crate::evolve::{Evolved, Hints, Later, remember_store};
+use crate::commands::{by_flyto, read_elsewhere, remember_sources};
+use crate::evolve::{Evolved, Hints, Later};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
@@ -77,14 +78,21 @@ impl Session {
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
         flags.evolve = common.evolve;
-        remember_store(flags.config.as_deref(), flags.evolve.as_deref());
-        Self { screen, env, flags, sandbox: None, dir: None }
+        let res = Self { screen, env, flags, sandbox: None, dir: None };
+        let sources = res.sources().map(|(option, path)| (option, path.as_os_str().to_owned()));
+        remember_sources(sources.collect());
+        res
     }
 
     /// Runs programs under this profile, whatever the configuration says.
     pub(crate) fn with_sandbox(mut self, profile: Option<String>) -> Self {
         self.sandbox = profile;
         self
+    }
+
+    /// The profile that the command line names.
+    pub(crate) fn sandbox(&self) -> Option<&str> {
+        self.sandbox.as_deref()
     }
 
     /// Takes the place of a process that was started in this directory.
@@ -105,17 +113,23 @@ impl Session {
 
     /// The words of a command line that name the same sources.
     pub(crate) fn source_words(&self) -> Vec<OsString> {
-        let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;
-        let word = |option: &str, path: &Path| {
+        let word = |(option, path): (&str, &Path)| {
             let mut res = OsString::from(option);
+            res.push("=");
             res.push(path);
             res
         };
-        let plugins = plugins.iter().map(|it| word("--plugins=", it));
-        let exec_tools = exec_tools.iter().map(|it| word("--exec-tools=", it));
-        let one = [("--evolve=", evolve), ("--config=", config)];
-        let one = one.iter().filter_map(|(option, path)| Some(word(option, path.as_deref()?)));
-        plugins.chain(exec_tools).chain(one).collect()
+        self.sources().map(word).collect()
+    }
+
+    /// The options of the command line that name sources, each with its path.
+    fn sources(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;
+        let plugins = plugins.iter().map(|it| ("--plugins", &**it));
+        let exec_tools = exec_tools.iter().map(|it| ("--exec-tools", &**it));
+        let evolve = evolve.iter().map(|it| ("--evolve", &**it));
+        let config = config.iter().map(|it| ("--config", &**it));
+        plugins.chain(exec_tools).chain(evolve).chain(config)
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -135,6 +149,9 @@ impl Session {
         answers: Answers,
         with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
+        if backend == Backend::Serving {
+            read_elsewhere();
+        }
         let surroundings = self.surroundings()?;
         let pins = surroundings.places.state_dir.as_ref().map(|it| it.join("mcp"));
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
@@ -150,7 +167,10 @@ impl Session {
             };
             config.sandbox.use_for_all(&profile);
         }
-        findings.append(config.place_findings(&surroundings));
+        let mut profile_findings = config.place_findings(&surroundings);
+        if self.sandbox.is_none() {
+            findings.append(std::mem::take(&mut profile_findings));
+        }
         let output_limit_bytes = config.output_limit_bytes;
         let plugins_off = !config.plugins.enabled;
         let audit = &config.audit;
@@ -231,6 +251,7 @@ impl Session {
             evolved,
             report,
             config: findings,
+            profile: profile_findings,
             dir,
             grants_file,
             rules_file,
@@ -324,13 +345,16 @@ impl Session {
 
 /// The first of these findings in one line, the number of the others, and where to see them.
 fn remark<'a>(mut findings: impl Iterator<Item = &'a Diagnostic>) -> Option<String> {
-    let first = findings.next()?;
-    let (name, message) = (one_line(first.location.name()), one_line(&first.message));
+    let first = said(findings.next()?);
     let more = match findings.count() {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    Some(format!("{name}: {message}{more}; `flyto list --problems` shows it"))
+    Some(format!("{first}{more}; {} shows it", by_flyto(["list", "--problems"])))
+}
+
+fn said(it: &Diagnostic) -> String {
+    format!("{}: {}", one_line(it.location.name()), one_line(&it.message))
 }
 
 /// Whether a finding is about a declaration under `mcpServers`, of the configuration or of a plugin.
@@ -356,6 +380,8 @@ pub(crate) struct Loaded {
     /// What became of the sources.
     pub(crate) report: Arc<LoadReport>,
     config: Findings,
+    /// What is odd about the profile of the command line, which no other verb finds.
+    profile: Findings,
     /// The current directory.
     dir: String,
     /// The configuration file in which grants take effect.
@@ -393,17 +419,21 @@ impl Loaded {
 
     /// Everything that is wrong or odd about the sources, the configuration first.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.config.iter().chain(self.report.findings())
+        self.config.iter().chain(&self.profile).chain(self.report.findings())
     }
 
     /// One line where the configuration does not all hold: the first of what is wrong with it, and
-    /// where to see the rest.
-    pub(crate) fn config_remark(&self) -> Option<String> {
+    /// where to see the rest. One more for each thing that is wrong with the profile of the command line.
+    pub(crate) fn config_remarks(&self) -> Vec<String> {
         // A call that is refused for its directory says so itself.
         let is_said =
             |it: &Diagnostic| it.code == codes::TOO_WIDE && it.location.name() == self.dir;
-        let odd = self.config.iter().filter(|it| it.severity != Severity::Note && !is_said(it));
-        remark(odd)
+        let is_odd = |it: &&Diagnostic| it.severity != Severity::Note && !is_said(it);
+        let of_profile = self.profile.iter().filter(is_odd).map(|it| {
+            let help = it.help.iter().map(|it| format!("; {}", one_line(it)));
+            said(it) + &help.collect::<String>()
+        });
+        remark(self.config.iter().filter(is_odd)).into_iter().chain(of_profile).collect()
     }
 
     /// One line where the sources do not all hold: the first of what is wrong with them, that with servers before others,
@@ -479,9 +509,9 @@ impl Loaded {
                 let server = name.split_once(':').or_else(|| name.split_once("__"));
                 let is_server = |it: &str| self.servers.reports().iter().any(|one| one.name == it);
                 if let Some((server, _)) = server.filter(|it| is_server(it.0)) {
+                    let show = by_flyto(["servers", "show", server]);
                     let server = one_line(server);
-                    let help = format!("`flyto servers show {server}` shows what the server {server} has");
-                    return stop.with_help(help);
+                    return stop.with_help(format!("{show} shows what the server {server} has"));
                 }
                 // A name of a definition file has nothing to do with plugins.
                 let may_be_plugins = name.contains(':') || name.contains("__");
@@ -503,8 +533,9 @@ impl Loaded {
             )),
             CallError::Refused(it) if it.stage == names::PERMISSION => match &it.rule {
                 Some(rule) => stop.with_help(format!(
-                    "the rule stands in {}; `flyto permission test` explains each part of a call",
-                    one_line(&rule.place().to_string())
+                    "the rule stands in {}; {} explains each part of a call",
+                    one_line(&rule.place().to_string()),
+                    by_flyto(["permission", "test"])
                 )),
                 None => stop.with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
             },
@@ -522,7 +553,10 @@ fn file_name(file: Option<&Path>) -> String {
 fn allow(rules: &[String], file: Option<&Path>) -> String {
     let file = file_name(file);
     match rules {
-        [] => "no rule allows it; `flyto permission test` explains each part of a call".to_owned(),
+        [] => {
+            let test = by_flyto(["permission", "test"]);
+            format!("no rule allows it; {test} explains each part of a call")
+        }
         rules => {
             let entry = serde_json::json!({"permissions": {"allow": rules}});
             // To be copied: an escape that JSON knows, and every blank.

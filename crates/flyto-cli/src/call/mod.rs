@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
         session.screen.note(told);
     }
     // It may be why a tool is not there.
-    if let Some(remark) = loaded.config_remark() {
+    for remark in loaded.config_remarks() {
         session.screen.note(remark);
     }
     loaded.learn(&args.name, &session.screen)?;

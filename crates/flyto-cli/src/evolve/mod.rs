@@ -1,6 +1,5 @@
 //! The tools that agents write, joined to the host: its registry has them, and its stages are around each call.
 
-mod advice; // command lines for a reader to run
 mod approver; // how a person is asked
 mod client; // how the user of a client is asked
 mod editor; // a proposal in the person's own editor
@@ -26,12 +25,11 @@ use flyto_tools::{
     ToolResult,
 };
 
-use self::advice::from_anywhere;
-pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::client::AtClient;
 pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
+use crate::commands::{by_evolve, evolve_from_anywhere};
 use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
@@ -69,7 +67,7 @@ impl Evolved {
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .owner(STORE_OWNER)
-            .command(from_anywhere())
+            .command(evolve_from_anywhere())
             .approver(approver)
             .protected_names(flyto_mcp::SERVER_TOOL_NAMES.iter().copied())
             .caller(Arc::new(Steps(Arc::downgrade(host))));

@@ -15,7 +15,8 @@ use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
-use crate::evolve::{Evolved, by_evolve, out_of_quarantine};
+use crate::commands::by_evolve;
+use crate::evolve::{Evolved, out_of_quarantine};
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::session::{Loaded, Session};

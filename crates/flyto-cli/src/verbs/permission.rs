@@ -68,7 +68,7 @@ pub(super) fn test(args: &PermissionTest, session: &Session) -> Result<Exit, Sto
             text.push_str(&format!("the input breaks the schema of the tool: {broken}\n"));
         }
         screen.answer(text)?;
-        if let Some(remark) = loaded.config_remark() {
+        for remark in loaded.config_remarks() {
             screen.note(remark);
         }
     }

@@ -554,7 +554,7 @@ fn a_configuration_that_does_not_all_hold_is_mentioned() {
         -- stdout
         out
         -- stderr
-        DIR/.flyto/config.json: "exec_tools" of an untrusted project is left out: it can only narrow, and 1 more; `flyto list --problems` shows it
+        DIR/.flyto/config.json: "exec_tools" of an untrusted project is left out: it can only narrow, and 1 more; `flyto --plugins plugins list --problems` shows it
     "#]]);
     let quiet = place.flyto(&[&call[..], &["--quiet"]].concat()).run();
     assert_eq!((quiet.stdout(), quiet.stderr()), ("out\n".to_owned(), String::new()));

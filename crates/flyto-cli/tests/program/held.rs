@@ -216,7 +216,7 @@ fn a_rule_that_denies_stops_the_operator_too() {
         exit code 5
         -- stderr
         error: the call of "p:t" was refused by the stage "permission": the rules deny it: tool p:t: p:t (deny, operator, DIR/config.json:2:10)
-          help: the rule stands in DIR/config.json:2:10; `flyto permission test` explains each part of a call
+          help: the rule stands in DIR/config.json:2:10; `flyto --plugins plugins --config config.json permission test` explains each part of a call
     "#]]);
     let dry = place.call(&["p:t", "--config", "config.json", "--dry-run", "--format", "json"]);
     let refused = &dry.run().json()["refused"];

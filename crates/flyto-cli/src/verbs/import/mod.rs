@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use self::own::Own;
 
 use crate::args::Import;
+use crate::commands::by_flyto;
 use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::Stop;
@@ -206,8 +207,10 @@ fn told(document: &Document, session: &Session) -> Result<Exit, Stop> {
     match (document.added.len(), document.is_changed) {
         (0, _) if document.left_out.is_empty() => screen.note("there is nothing to add"),
         (0, _) => {}
-        (n, true) => screen
-            .note(format_args!("{} added; `flyto servers` connects to each", counted(n, "server"))),
+        (n, true) => {
+            let (n_servers, connect) = (counted(n, "server"), by_flyto(["servers"]));
+            screen.note(format_args!("{n_servers} added; {connect} connects to each"));
+        }
         (_, false) => screen.note("nothing was written"),
     }
     Ok(Exit::Ok)
