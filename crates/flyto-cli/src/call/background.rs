@@ -13,7 +13,7 @@ use flyto_tools::{CallContext, Problem};
 use serde::Serialize;
 
 use super::signals::{Ignored, fail_large_writes};
-use super::{Made, not_tried, report};
+use super::{Made, correct, not_tried, report};
 use crate::advice;
 use crate::args::Call;
 use crate::exit::{Ending, Exit, Why};
@@ -63,6 +63,9 @@ pub(super) fn start(
         }
     })?;
     if let Some(exit) = told(args, plan, session)? {
+        if exit == Exit::Invalid {
+            correct(args, call, session);
+        }
         return Ok(exit);
     }
     let surroundings = session.surroundings()?;

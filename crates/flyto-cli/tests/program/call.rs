@@ -183,6 +183,8 @@ fn an_input_that_breaks_the_schema_starts_nothing() {
         exit code 3
         -- stdout
         invalid input: /n: expected an integer, got the string "3"⏎
+        -- stderr
+        for an integer, write n:=3
     "#]]);
     place.call(&["p:strict", "m:=3"]).check(expect![[r#"
         exit code 3

@@ -368,6 +368,8 @@ fn the_rules_decide_without_a_call() {
         -- stdout
         ask: tool run: no rule allows it; to allow it: run
         the input breaks the schema of the tool: /n: expected an integer, got the string "x"
+        -- stderr
+        for an integer, write n:=JSON
     "#]]);
     test(&["run", "n=x", "--format", "json"]).check(expect![[r#"
         exit code 5
@@ -531,4 +533,32 @@ fn a_variable_that_is_not_set_is_named_with_where_to_set_it() {
     let ran = place.call(&["p:t", "--format", "json"]).run();
     assert_eq!((ran.code, &ran.json()["to_set"]), (Some(1), &serde_json::json!(["NOPE"])));
     assert_eq!(place.call(&["p:t"]).env("NOPE", "x").run().code, Some(0));
+}
+
+#[test]
+fn pairs_that_break_the_schema_are_told_with_how_to_write_them() {
+    let place = Place::with_tools(&[(
+        "t",
+        "true",
+        r#""input_schema": {"type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}, "count": {"type": "integer"}}}"#,
+    )]);
+    place.call(&["p:t", "nam=Ada", "count=2"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        invalid input:
+          /name: expected a string (it is required), got nothing
+          /count: expected an integer, got the string "2"⏎
+        -- stderr
+        did you mean name in place of nam?
+        for an integer, write count:=2
+    "#]]);
+    let told = "did you mean name in place of nam?\nfor an integer, write count:=2\n";
+    for more in ["--dry-run", "--background"] {
+        let ran = place.call(&["p:t", "nam=Ada", "count=2", more]).run();
+        assert!(ran.code == Some(3) && ran.stderr().ends_with(told), "{}", ran.shown());
+    }
+    let words = ["--plugins", "plugins", "permission", "test", "p:t", "nam=Ada", "count=2"];
+    let ran = place.flyto(&words).run();
+    assert!(ran.stderr().ends_with(told), "{}", ran.shown());
 }
