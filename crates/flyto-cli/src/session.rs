@@ -527,10 +527,12 @@ impl Loaded {
             CallError::Refused(it) if it.stage == names::CHECKPOINT => stop
                 .with_help("call it at a terminal, which asks")
                 .with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
-            CallError::Refused(it) if it.stage == names::AUDIT => stop.with_help(format!(
-                "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
-                file_name(self.rules_file.as_deref())
-            )),
+            CallError::Refused(it) if it.stage == names::AUDIT => stop
+                .with_help("to have the log elsewhere, set XDG_STATE_HOME to a directory in which only you can write")
+                .with_help(format!(
+                    "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
+                    self.rules_file.as_deref().map_or(file_name(None), |it| format!("{} or a file for --config", file_name(Some(it))))
+                )),
             CallError::Refused(it) if it.stage == names::PERMISSION => match &it.rule {
                 Some(rule) => stop.with_help(format!(
                     "the rule stands in {}; {} explains each part of a call",
