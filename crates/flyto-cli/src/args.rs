@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod export; // the options of `export`
+mod hidden; // errors without the verbs that no help shows
 mod import; // the options of `import`
 mod install; // the options of `install`
 mod jobs; // the options of `jobs`
@@ -525,7 +526,8 @@ impl Args {
             When::Never => ColorChoice::Never,
         };
         let mut command = Self::command().color(color);
-        let matches = command.try_get_matches_from_mut(words)?;
+        let matches = command.try_get_matches_from_mut(words);
+        let matches = matches.map_err(|err| hidden::without_hidden(&command, err))?;
         let mut res = Self::from_arg_matches(&matches).map_err(|err| err.format(&mut command))?;
         let behind = std::mem::take(res.verb.common());
         res.common.add(behind);

@@ -429,3 +429,14 @@ fn progress_is_told_while_a_job_runs() {
     open_gate(&place);
     assert_eq!(result(&place, &id).stdout(), "one\ntwo\n");
 }
+
+#[test]
+fn the_verb_of_workers_is_in_no_error() {
+    let place = Place::new();
+    let missing = place.flyto(&["--format", "json"]).run().stderr();
+    assert!(missing.contains("undo") && !missing.contains("keep-job"), "{missing}");
+    let unknown = place.flyto(&["keep-jobb"]).run().stderr();
+    assert!(!unknown.contains("'keep-job'"), "{unknown}");
+    let near = place.flyto(&["validat"]).run().stderr();
+    assert!(near.contains("'validate'"), "{near}");
+}
