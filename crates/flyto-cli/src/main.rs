@@ -17,6 +17,7 @@ mod session; // from options to a host with its tools
 // what each verb does,
 mod advice; //      what to do about bounds that cannot be kept
 mod call; //        the verb that runs something: signals, live output, the report
+mod config_values; // where the configuration says something
 mod confinement; // what holds for a program
 mod decision; //    what the rules say of a call
 mod preview; //     what a call would run

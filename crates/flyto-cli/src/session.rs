@@ -22,6 +22,7 @@ use crate::ancestors;
 use crate::args::Common;
 use crate::backend;
 use crate::commands::{by_flyto, read_elsewhere, remember_sources};
+use crate::config_values::PluginValues;
 use crate::evolve::{Evolved, Hints, Later};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
@@ -172,6 +173,7 @@ impl Session {
             findings.append(std::mem::take(&mut profile_findings));
         }
         let output_limit_bytes = config.output_limit_bytes;
+        let plugin_values = PluginValues::of(&config);
         let plugins_off = !config.plugins.enabled;
         let audit = &config.audit;
         if backend != Backend::Unused && audit.is_enabled && audit.on_failure == OnUnrecorded::Run {
@@ -255,6 +257,7 @@ impl Session {
             dir,
             grants_file,
             rules_file,
+            plugin_values,
             plugins_off,
             is_limited,
             output_limit_bytes,
@@ -388,6 +391,8 @@ pub(crate) struct Loaded {
     pub(crate) grants_file: Option<PathBuf>,
     /// The configuration file to which rules are added.
     pub(crate) rules_file: Option<PathBuf>,
+    /// What decides which plugins are used.
+    plugin_values: PluginValues,
     /// Whether plugins are switched off.
     plugins_off: bool,
     /// Whether the user limited the text of results.
@@ -519,6 +524,10 @@ impl Loaded {
                     Some(help) => stop.with_help(help),
                     None => stop,
                 }
+            }
+            CallError::PluginHeldBack { plugin, state, .. } => {
+                let why = self.plugin_values.holding_back(&plugin, state);
+                why.into_iter().fold(stop, Stop::with_help)
             }
             // A person who said no needs no way round it.
             CallError::Refused(it) if it.stage == names::CHECKPOINT && it.why.contains("not released") => {

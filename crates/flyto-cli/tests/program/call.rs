@@ -304,13 +304,25 @@ fn a_plugin_that_is_held_back_is_not_called() {
         exit code 5
         -- stderr
         error: the tool "p:cat" cannot be used: plugin "p" is blocked
+          help: `plugins.blocked_plugins` in DIR/blocks.json:1 names it
     "#]]);
     place.write("off.json", r#"{"plugins": {"enabled": false, "plugin_dirs": ["plugins"]}}"#);
     place.flyto(&["--config", "off.json", "call", "p:cat"]).check(expect![[r#"
         exit code 5
         -- stderr
         error: the tool "p:cat" cannot be used: plugin "p" is disabled
+          help: `plugins.enabled` in DIR/off.json:1 is false; `--plugins DIR` is used all the same
     "#]]);
+    let user = "{\"plugins\": {\n\"allowed_plugins\": [\"q\", \"p\"]}}";
+    place.write("home/.config/flyto/config.json", user);
+    place.write(".flyto/config.json", "{\"plugins\": {\n\n\"allowed_plugins\": [\"q\"]}}");
+    let told = |place: &Place| place.call(&["p:cat"]).run().stderr();
+    let narrowed = told(&place);
+    assert!(narrowed.contains(".flyto/config.json:3 does not name it"), "{narrowed}");
+    place.write("home/.config/flyto/config.json", &user.replace(", \"p\"", ""));
+    let theirs = told(&place);
+    let name = "`plugins.allowed_plugins` in DIR/home/.config/flyto/config.json:2 does not name it";
+    assert!(theirs.contains(&name.replace("DIR", &place.path().display().to_string())), "{theirs}");
 }
 
 #[test]
