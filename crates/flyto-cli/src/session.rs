@@ -464,9 +464,11 @@ impl Loaded {
     /// Why a call gave no result; where its declaration is the reason, with the
     /// command that shows the place.
     pub(crate) fn failed_call(&self, call: &Prepared, err: CallError) -> Stop {
-        let is_schema =
-            matches!(&err, CallError::Tool(err) if err.kind() == ToolErrorKind::InvalidSchema);
-        let stop = self.not_called(err);
+        let is = |kind| matches!(&err, CallError::Tool(err) if err.kind() == kind);
+        let is_schema = is(ToolErrorKind::InvalidSchema);
+        let evolved = self.evolved.as_ref().filter(|_| is(ToolErrorKind::DigestMismatch));
+        let edited = evolved.and_then(|it| it.decides_edit(call.id().as_str()));
+        let stop = edited.into_iter().fold(self.not_called(err), Stop::with_help);
         match self.declared_in(call.entry()).filter(|_| is_schema) {
             Some(path) => {
                 let path = path.display().to_string();

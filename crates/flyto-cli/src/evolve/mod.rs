@@ -163,6 +163,17 @@ impl Evolved {
         self.recovered_now().into_iter().chain(counts).chain(others).collect()
     }
 
+    /// What decides about a tool whose file a person edited.
+    pub(crate) fn decides_edit(&self, name: &str) -> Option<String> {
+        let mut unapproved = self.report.iter().flat_map(|it| &it.unapproved);
+        let edit = unapproved.find(|it| it.definition.name == name && it.version.is_none())?;
+        let [shows, discards] = [["show", &edit.id], ["deny", &edit.id]].map(by_evolve);
+        Some(format!(
+            "{shows} shows the edit, {} has it run, {discards} puts it aside",
+            approve(&edit.id)
+        ))
+    }
+
     /// Versions that cannot be used and that no start tells of, since a newer one is in force: one sentence each.
     pub(crate) fn damaged_history(&self) -> Vec<String> {
         let mut found = self.builder.store().damaged_history().unwrap_or_default();
