@@ -536,7 +536,7 @@ impl Loaded {
                 stop
             }
             CallError::Refused(it) if it.stage == names::CHECKPOINT => stop
-                .with_help("call it at a terminal, which asks")
+                .with_help("call it in the foreground at a terminal, which asks")
                 .with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
             CallError::Refused(it) if it.stage == names::AUDIT => stop
                 .with_help("to have the log elsewhere, set XDG_STATE_HOME to a directory in which only you can write")

@@ -13,7 +13,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         exit code 5
         -- stderr
         error: the call of "p:t" was refused by the stage "checkpoint": it needs a checkpoint before each call, and stdin is no terminal
-          help: call it at a terminal, which asks
+          help: call it in the foreground at a terminal, which asks
           help: to allow it, put {"permissions":{"allow":["p:t"]}} into DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:t", "--dry-run"]).check(expect![[r#"
@@ -113,6 +113,8 @@ fn a_dry_run_at_a_terminal_says_that_the_call_asks() {
     // A call in the background has no terminal, wherever it is started.
     let (code, seen) = live::answered(place.call(&["p:t", "--background"]), 80, "", &[]);
     assert!(seen.contains("a call in the background asks no question"), "{seen}");
+    assert!(seen.contains("call it in the foreground at a terminal"), "{seen}");
+    assert!(seen.contains(r#"to allow it, put {"permissions":{"allow":["p:t"]}} into"#), "{seen}");
     assert_eq!(code, Some(5));
 }
 

@@ -210,6 +210,7 @@ fn what_the_rules_ask_about_runs_for_the_operator_and_what_they_deny_does_not() 
     let ran = place.call(&["p:denied", "--background", "--config", "config.json"]).run();
     assert_eq!((ran.code, ran.stdout()), (Some(5), String::new()), "{}", ran.shown());
     assert!(ran.stderr().contains("the rules deny it"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("the rule stands in "), "{}", ran.stderr());
     assert!(!ran.stderr().contains("terminal"), "{}", ran.stderr());
 }
 
