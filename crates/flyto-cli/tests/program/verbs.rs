@@ -320,7 +320,7 @@ fn help_fits_a_page() {
             8  `audit verify` found that the log was changed
            69  `doctor` found that this machine lacks something that every tool needs by default
            70  a fault of this program
-           74  the answer could not be written, as on a full disk; a closed stdout is no error
+           74  the answer or a file could not be written, as on a full disk; a closed stdout is no error
            75  the job still runs, so it has no result yet
           130  interrupted by Ctrl-C (131 by Ctrl-\, 143 by SIGTERM, 129 by SIGHUP)
 
