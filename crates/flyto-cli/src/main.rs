@@ -12,7 +12,8 @@ mod backend;
 mod commands; // command lines for a reader to run
 mod evolve; //   tools that agents write
 mod servers; // programs and addresses whose tools are used here
-mod session; // from options to a host with its tools
+mod session;
+mod source_paths; // what is at the paths that options name // from options to a host with its tools
 
 // what each verb does,
 mod advice; //      what to do about bounds that cannot be kept

@@ -26,6 +26,7 @@ use crate::config_values::PluginValues;
 use crate::evolve::{Evolved, Hints, Later};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
+use crate::source_paths;
 use crate::stop::{Stop, chain};
 use crate::terminal::{Form, escape};
 use crate::words::{command_line, one_line};
@@ -296,7 +297,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A file that an option names is not there, or the configuration cannot be used.
+    /// A file that an option names is not there or of another kind, or the configuration cannot be used.
     pub(crate) fn config(
         &self,
         output_limit: Option<u64>,
@@ -304,16 +305,7 @@ impl Session {
     ) -> Result<(Config, Findings), Stop> {
         let mut flags = self.flags.clone();
         flags.output_limit_bytes = output_limit;
-        let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
-        if let Some(path) = named.find(|it| is_missing(it, surroundings)) {
-            return Err(no_such_file(path));
-        }
-        let config_file = surroundings.env.get("FLYTO_CONFIG").filter(|it| !it.is_empty());
-        if let Some(path) = config_file.map(Path::new).filter(|_| flags.config.is_none())
-            && is_missing(path, surroundings)
-        {
-            return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
-        }
+        source_paths::check(&flags, surroundings)?;
         load_config(surroundings, &flags).map_err(|err| {
             Stop::new(Why::Broken, "the configuration cannot be used")
                 .with_findings(err.findings.into_vec())
@@ -364,12 +356,6 @@ fn said(it: &Diagnostic) -> String {
 fn is_about_servers(finding: &Diagnostic) -> bool {
     let first = finding.pointer.as_ref().and_then(|it| it.tokens().next());
     first.is_some_and(|it| it == "mcpServers")
-}
-
-/// Whether there is nothing of a name that stands on the command line. That is an error;
-/// a directory that the configuration names may well come later.
-fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
-    matches!(surroundings.current_dir.join(path).try_exists(), Ok(false))
 }
 
 /// A host with its tools, and what was said about the configuration on the way.
@@ -576,8 +562,4 @@ fn allow(rules: &[String], file: Option<&Path>) -> String {
             format!("to allow it, put {} into {file}", escape(&entry.to_string(), Form::Json))
         }
     }
-}
-
-pub(crate) fn no_such_file(path: &Path) -> Stop {
-    Stop::new(Why::Missing, format!("there is no file or directory {}", path.display()))
 }

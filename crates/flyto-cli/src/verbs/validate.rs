@@ -13,7 +13,8 @@ use crate::commands::by_flyto;
 use crate::exit::{Ending, Exit, Why};
 use crate::findings::{Drawing, summary};
 use crate::screen::look;
-use crate::session::{Session, no_such_file};
+use crate::session::Session;
+use crate::source_paths::no_such_file;
 use crate::stop::Stop;
 use crate::words::counted;
 

@@ -380,3 +380,20 @@ fn a_directory_of_plugins_that_is_not_there_is_told() {
     let ran = place.flyto(&["--config", "c.json", "list"]).run();
     assert_eq!(ran.stderr(), "");
 }
+
+#[test]
+fn a_source_of_another_kind_is_an_error_of_the_command_line() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    place.flyto(&["--plugins", "plugins/p/plugin.json", "list"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: plugins/p/plugin.json is no directory
+          help: `--plugins` takes the directory of a plugin, or one that holds plugins
+    "#]]);
+    place.flyto(&["--exec-tools", "plugins", "list"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: plugins is a directory
+          help: `--exec-tools` takes a file of definitions; `--plugins DIR` uses plugins
+    "#]]);
+}

@@ -21,7 +21,8 @@ use crate::evolve::{
     refused, refused_by, unapproved,
 };
 use crate::exit::{Exit, Why};
-use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
+use crate::session::{Answers, Backend, Loaded, Session};
+use crate::source_paths::no_such_file;
 use crate::stop::{Stop, chain};
 use crate::words::{one_line, tame};
 
