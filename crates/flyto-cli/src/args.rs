@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod export; // the options of `export`
+mod hidden; // errors without the verbs that no help shows
 mod import; // the options of `import`
 mod install; // the options of `install`
 mod jobs; // the options of `jobs`
@@ -62,17 +63,17 @@ sources of its kind; blocks and grants of the configuration hold all the same.
 
 Exit codes:
     0  ok
-    1  the tool failed
+    1  the tool failed; also an exec tool whose program is missing, and a tool whose variable is not set
     2  the command line is wrong
     3  the input breaks the tool's schema, or `validate` found errors
     4  no such tool, file or code
     5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
     6  the call timed out
-    7  the call could not be tried: program missing, backend unreachable
+    7  the call could not be tried: the program of a plugin missing, backend unreachable
     8  `audit verify` found that the log was changed
    69  `doctor` found that this machine lacks something that every tool needs by default
    70  a fault of this program
-   74  the answer could not be written, as on a full disk; a closed stdout is no error
+   74  the answer or a file could not be written, as on a full disk; a closed stdout is no error
    75  the job still runs, so it has no result yet
   130  interrupted by Ctrl-C (131 by Ctrl-\\, 143 by SIGTERM, 129 by SIGHUP)
 
@@ -525,7 +526,8 @@ impl Args {
             When::Never => ColorChoice::Never,
         };
         let mut command = Self::command().color(color);
-        let matches = command.try_get_matches_from_mut(words)?;
+        let matches = command.try_get_matches_from_mut(words);
+        let matches = matches.map_err(|err| hidden::without_hidden(&command, err))?;
         let mut res = Self::from_arg_matches(&matches).map_err(|err| err.format(&mut command))?;
         let behind = std::mem::take(res.verb.common());
         res.common.add(behind);

@@ -9,13 +9,16 @@ mod backend; // where programs run
 #[cfg(not(target_os = "linux"))]
 #[path = "backend_unix.rs"]
 mod backend;
+mod commands; // command lines for a reader to run
 mod evolve; //   tools that agents write
 mod servers; // programs and addresses whose tools are used here
-mod session; // from options to a host with its tools
+mod session;
+mod source_paths; // what is at the paths that options name // from options to a host with its tools
 
 // what each verb does,
 mod advice; //      what to do about bounds that cannot be kept
 mod call; //        the verb that runs something: signals, live output, the report
+mod config_values; // where the configuration says something
 mod confinement; // what holds for a program
 mod decision; //    what the rules say of a call
 mod preview; //     what a call would run

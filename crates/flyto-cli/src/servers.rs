@@ -5,6 +5,7 @@ use std::time::Duration;
 use flyto_mcp::{ServerReport, ServerStatus};
 use tokio::runtime::Runtime;
 
+use crate::commands::by_flyto;
 use crate::exit::Why;
 use crate::screen::Screen;
 use crate::session::{Backend, Loaded, Session};
@@ -122,7 +123,7 @@ fn first_seen(report: &ServerReport) -> Option<String> {
 /// A server that is not there.
 pub(crate) fn unreachable(name: &str, problem: &str) -> Stop {
     Stop::new(Why::Failed, format!("the server {}: {}", one_line(name), one_line(problem)))
-        .with_help("`flyto servers` shows the state of each")
+        .with_help(format!("{} shows the state of each", by_flyto(["servers"])))
 }
 
 /// A runtime for one look at servers.

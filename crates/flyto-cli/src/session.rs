@@ -21,9 +21,12 @@ use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 use crate::ancestors;
 use crate::args::Common;
 use crate::backend;
-use crate::evolve::{Evolved, Hints, Later, remember_store};
+use crate::commands::{by_flyto, read_elsewhere, remember_sources};
+use crate::config_values::PluginValues;
+use crate::evolve::{Evolved, Hints, Later};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
+use crate::source_paths;
 use crate::stop::{Stop, chain};
 use crate::terminal::{Form, escape};
 use crate::words::{command_line, one_line};
@@ -77,14 +80,21 @@ impl Session {
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
         flags.evolve = common.evolve;
-        remember_store(flags.config.as_deref(), flags.evolve.as_deref());
-        Self { screen, env, flags, sandbox: None, dir: None }
+        let res = Self { screen, env, flags, sandbox: None, dir: None };
+        let sources = res.sources().map(|(option, path)| (option, path.as_os_str().to_owned()));
+        remember_sources(sources.collect());
+        res
     }
 
     /// Runs programs under this profile, whatever the configuration says.
     pub(crate) fn with_sandbox(mut self, profile: Option<String>) -> Self {
         self.sandbox = profile;
         self
+    }
+
+    /// The profile that the command line names.
+    pub(crate) fn sandbox(&self) -> Option<&str> {
+        self.sandbox.as_deref()
     }
 
     /// Takes the place of a process that was started in this directory.
@@ -105,17 +115,23 @@ impl Session {
 
     /// The words of a command line that name the same sources.
     pub(crate) fn source_words(&self) -> Vec<OsString> {
-        let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;
-        let word = |option: &str, path: &Path| {
+        let word = |(option, path): (&str, &Path)| {
             let mut res = OsString::from(option);
+            res.push("=");
             res.push(path);
             res
         };
-        let plugins = plugins.iter().map(|it| word("--plugins=", it));
-        let exec_tools = exec_tools.iter().map(|it| word("--exec-tools=", it));
-        let one = [("--evolve=", evolve), ("--config=", config)];
-        let one = one.iter().filter_map(|(option, path)| Some(word(option, path.as_deref()?)));
-        plugins.chain(exec_tools).chain(one).collect()
+        self.sources().map(word).collect()
+    }
+
+    /// The options of the command line that name sources, each with its path.
+    fn sources(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;
+        let plugins = plugins.iter().map(|it| ("--plugins", &**it));
+        let exec_tools = exec_tools.iter().map(|it| ("--exec-tools", &**it));
+        let evolve = evolve.iter().map(|it| ("--evolve", &**it));
+        let config = config.iter().map(|it| ("--config", &**it));
+        plugins.chain(exec_tools).chain(evolve).chain(config)
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -135,6 +151,9 @@ impl Session {
         answers: Answers,
         with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
+        if backend == Backend::Serving {
+            read_elsewhere();
+        }
         let surroundings = self.surroundings()?;
         let pins = surroundings.places.state_dir.as_ref().map(|it| it.join("mcp"));
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
@@ -150,8 +169,12 @@ impl Session {
             };
             config.sandbox.use_for_all(&profile);
         }
-        findings.append(config.place_findings(&surroundings));
+        let mut profile_findings = config.place_findings(&surroundings);
+        if self.sandbox.is_none() {
+            findings.append(std::mem::take(&mut profile_findings));
+        }
         let output_limit_bytes = config.output_limit_bytes;
+        let plugin_values = PluginValues::of(&config);
         let plugins_off = !config.plugins.enabled;
         let audit = &config.audit;
         if backend != Backend::Unused && audit.is_enabled && audit.on_failure == OnUnrecorded::Run {
@@ -231,9 +254,11 @@ impl Session {
             evolved,
             report,
             config: findings,
+            profile: profile_findings,
             dir,
             grants_file,
             rules_file,
+            plugin_values,
             plugins_off,
             is_limited,
             output_limit_bytes,
@@ -272,7 +297,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A file that an option names is not there, or the configuration cannot be used.
+    /// A file that an option names is not there or of another kind, or the configuration cannot be used.
     pub(crate) fn config(
         &self,
         output_limit: Option<u64>,
@@ -280,16 +305,7 @@ impl Session {
     ) -> Result<(Config, Findings), Stop> {
         let mut flags = self.flags.clone();
         flags.output_limit_bytes = output_limit;
-        let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
-        if let Some(path) = named.find(|it| is_missing(it, surroundings)) {
-            return Err(no_such_file(path));
-        }
-        let config_file = surroundings.env.get("FLYTO_CONFIG").filter(|it| !it.is_empty());
-        if let Some(path) = config_file.map(Path::new).filter(|_| flags.config.is_none())
-            && is_missing(path, surroundings)
-        {
-            return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
-        }
+        source_paths::check(&flags, surroundings)?;
         load_config(surroundings, &flags).map_err(|err| {
             Stop::new(Why::Broken, "the configuration cannot be used")
                 .with_findings(err.findings.into_vec())
@@ -324,25 +340,22 @@ impl Session {
 
 /// The first of these findings in one line, the number of the others, and where to see them.
 fn remark<'a>(mut findings: impl Iterator<Item = &'a Diagnostic>) -> Option<String> {
-    let first = findings.next()?;
-    let (name, message) = (one_line(first.location.name()), one_line(&first.message));
+    let first = said(findings.next()?);
     let more = match findings.count() {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    Some(format!("{name}: {message}{more}; `flyto list --problems` shows it"))
+    Some(format!("{first}{more}; {} shows it", by_flyto(["list", "--problems"])))
+}
+
+fn said(it: &Diagnostic) -> String {
+    format!("{}: {}", one_line(it.location.name()), one_line(&it.message))
 }
 
 /// Whether a finding is about a declaration under `mcpServers`, of the configuration or of a plugin.
 fn is_about_servers(finding: &Diagnostic) -> bool {
     let first = finding.pointer.as_ref().and_then(|it| it.tokens().next());
     first.is_some_and(|it| it == "mcpServers")
-}
-
-/// Whether there is nothing of a name that stands on the command line. That is an error;
-/// a directory that the configuration names may well come later.
-fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
-    matches!(surroundings.current_dir.join(path).try_exists(), Ok(false))
 }
 
 /// A host with its tools, and what was said about the configuration on the way.
@@ -356,12 +369,16 @@ pub(crate) struct Loaded {
     /// What became of the sources.
     pub(crate) report: Arc<LoadReport>,
     config: Findings,
+    /// What is odd about the profile of the command line, which no other verb finds.
+    profile: Findings,
     /// The current directory.
     dir: String,
     /// The configuration file in which grants take effect.
     pub(crate) grants_file: Option<PathBuf>,
     /// The configuration file to which rules are added.
     pub(crate) rules_file: Option<PathBuf>,
+    /// What decides which plugins are used.
+    plugin_values: PluginValues,
     /// Whether plugins are switched off.
     plugins_off: bool,
     /// Whether the user limited the text of results.
@@ -393,17 +410,21 @@ impl Loaded {
 
     /// Everything that is wrong or odd about the sources, the configuration first.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.config.iter().chain(self.report.findings())
+        self.config.iter().chain(&self.profile).chain(self.report.findings())
     }
 
     /// One line where the configuration does not all hold: the first of what is wrong with it, and
-    /// where to see the rest.
-    pub(crate) fn config_remark(&self) -> Option<String> {
+    /// where to see the rest. One more for each thing that is wrong with the profile of the command line.
+    pub(crate) fn config_remarks(&self) -> Vec<String> {
         // A call that is refused for its directory says so itself.
         let is_said =
             |it: &Diagnostic| it.code == codes::TOO_WIDE && it.location.name() == self.dir;
-        let odd = self.config.iter().filter(|it| it.severity != Severity::Note && !is_said(it));
-        remark(odd)
+        let is_odd = |it: &&Diagnostic| it.severity != Severity::Note && !is_said(it);
+        let of_profile = self.profile.iter().filter(is_odd).map(|it| {
+            let help = it.help.iter().map(|it| format!("; {}", one_line(it)));
+            said(it) + &help.collect::<String>()
+        });
+        remark(self.config.iter().filter(is_odd)).into_iter().chain(of_profile).collect()
     }
 
     /// One line where the sources do not all hold: the first of what is wrong with them, that with servers before others,
@@ -429,9 +450,11 @@ impl Loaded {
     /// Why a call gave no result; where its declaration is the reason, with the
     /// command that shows the place.
     pub(crate) fn failed_call(&self, call: &Prepared, err: CallError) -> Stop {
-        let is_schema =
-            matches!(&err, CallError::Tool(err) if err.kind() == ToolErrorKind::InvalidSchema);
-        let stop = self.not_called(err);
+        let is = |kind| matches!(&err, CallError::Tool(err) if err.kind() == kind);
+        let is_schema = is(ToolErrorKind::InvalidSchema);
+        let evolved = self.evolved.as_ref().filter(|_| is(ToolErrorKind::DigestMismatch));
+        let edited = evolved.and_then(|it| it.decides_edit(call.id().as_str()));
+        let stop = edited.into_iter().fold(self.not_called(err), Stop::with_help);
         match self.declared_in(call.entry()).filter(|_| is_schema) {
             Some(path) => {
                 let path = path.display().to_string();
@@ -479,9 +502,9 @@ impl Loaded {
                 let server = name.split_once(':').or_else(|| name.split_once("__"));
                 let is_server = |it: &str| self.servers.reports().iter().any(|one| one.name == it);
                 if let Some((server, _)) = server.filter(|it| is_server(it.0)) {
+                    let show = by_flyto(["servers", "show", server]);
                     let server = one_line(server);
-                    let help = format!("`flyto servers show {server}` shows what the server {server} has");
-                    return stop.with_help(help);
+                    return stop.with_help(format!("{show} shows what the server {server} has"));
                 }
                 // A name of a definition file has nothing to do with plugins.
                 let may_be_plugins = name.contains(':') || name.contains("__");
@@ -490,21 +513,28 @@ impl Loaded {
                     None => stop,
                 }
             }
+            CallError::PluginHeldBack { plugin, state, .. } => {
+                let why = self.plugin_values.holding_back(&plugin, state);
+                why.into_iter().fold(stop, Stop::with_help)
+            }
             // A person who said no needs no way round it.
             CallError::Refused(it) if it.stage == names::CHECKPOINT && it.why.contains("not released") => {
                 stop
             }
             CallError::Refused(it) if it.stage == names::CHECKPOINT => stop
-                .with_help("call it at a terminal, which asks")
+                .with_help("call it in the foreground at a terminal, which asks")
                 .with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
-            CallError::Refused(it) if it.stage == names::AUDIT => stop.with_help(format!(
-                "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
-                file_name(self.rules_file.as_deref())
-            )),
+            CallError::Refused(it) if it.stage == names::AUDIT => stop
+                .with_help("to have the log elsewhere, set XDG_STATE_HOME to a directory in which only you can write")
+                .with_help(format!(
+                    "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
+                    self.rules_file.as_deref().map_or(file_name(None), |it| format!("{} or a file for --config", file_name(Some(it))))
+                )),
             CallError::Refused(it) if it.stage == names::PERMISSION => match &it.rule {
                 Some(rule) => stop.with_help(format!(
-                    "the rule stands in {}; `flyto permission test` explains each part of a call",
-                    one_line(&rule.place().to_string())
+                    "the rule stands in {}; {} explains each part of a call",
+                    one_line(&rule.place().to_string()),
+                    by_flyto(["permission", "test"])
                 )),
                 None => stop.with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
             },
@@ -522,15 +552,14 @@ fn file_name(file: Option<&Path>) -> String {
 fn allow(rules: &[String], file: Option<&Path>) -> String {
     let file = file_name(file);
     match rules {
-        [] => "no rule allows it; `flyto permission test` explains each part of a call".to_owned(),
+        [] => {
+            let test = by_flyto(["permission", "test"]);
+            format!("no rule allows it; {test} explains each part of a call")
+        }
         rules => {
             let entry = serde_json::json!({"permissions": {"allow": rules}});
             // To be copied: an escape that JSON knows, and every blank.
             format!("to allow it, put {} into {file}", escape(&entry.to_string(), Form::Json))
         }
     }
-}
-
-pub(crate) fn no_such_file(path: &Path) -> Stop {
-    Stop::new(Why::Missing, format!("there is no file or directory {}", path.display()))
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 
 use flyto_diagnostics::Diagnostic;
 use flyto_host::Refusal;
@@ -9,6 +10,7 @@ use flyto_host::stages::StageTime;
 use serde::Serialize;
 
 use crate::exit::{Ending, Exit, Why};
+use crate::words::one_line;
 
 /// Why a verb ends early.
 #[derive(Debug)]
@@ -69,6 +71,12 @@ impl Stop {
             io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::new(Why::OutputLost, format!("stdout cannot be written: {err}")),
         }
+    }
+
+    /// The end of a verb that cannot write the file that it is to write.
+    pub(crate) fn not_written(file: &Path, err: &io::Error) -> Self {
+        let file = one_line(&file.to_string_lossy());
+        Self::new(Why::OutputLost, format!("failed to write {file}: {err}"))
     }
 
     /// What went wrong, without what to do about it; empty where nothing is to be said.

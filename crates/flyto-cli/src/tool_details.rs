@@ -138,6 +138,9 @@ impl Runs {
     }
 }
 
+/// The row that says how a variable is granted.
+pub(crate) const TO_GRANT: &str = "to grant";
+
 /// How a program gets to see another variable.
 pub(crate) fn missing_facts(it: &MissingGrants) -> Vec<(&'static str, String)> {
     let mut res = Vec::new();
@@ -153,7 +156,7 @@ pub(crate) fn missing_facts(it: &MissingGrants) -> Vec<(&'static str, String)> {
     let entry =
         format!(r#"{{"plugins": {{"grants": {{{plugin}: {{"env": [{}]}}}}}}}}"#, env.join(", "));
     let file = file.as_deref().map_or("a file for --config".to_owned(), one_line);
-    res.push(("to grant", format!("{}\nin {file}", one_line(&entry))));
+    res.push((TO_GRANT, format!("{}\nin {file}", one_line(&entry))));
     res
 }
 

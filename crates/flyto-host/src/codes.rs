@@ -49,4 +49,6 @@ flyto_diagnostics::code_table! {
     BAD_SECRET_RULES = "F0321";
     /// A program that says `ready` and cannot be started before its calls.
     NOT_READY = "F0322";
+    /// A directory of plugins that is not there.
+    NO_PLUGIN_DIR = "F0323";
 }

@@ -6,6 +6,7 @@
 //! directories that were not searched.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, closest, quoted};
 use flyto_execenv::Profile;
@@ -44,20 +45,46 @@ pub(crate) fn listed(config: &Config) -> Vec<Listed> {
     names.cloned().collect()
 }
 
+/// The directories of plugins that the operator names, and where; none where nothing names one, as the directories are
+/// those of every user then.
+pub(crate) fn named_dirs(config: &Config) -> BTreeMap<PathBuf, Location> {
+    let dirs = &config.plugins.plugin_dirs;
+    let Some(origin) = config.origins.get(PLUGIN_DIRS).filter(|_| config.plugins.enabled) else {
+        return BTreeMap::new();
+    };
+    let written: Vec<_> = config.values.iter().filter(|it| it.0 == PLUGIN_DIRS).collect();
+    // An entry that is passed over has no directory.
+    let places =
+        written.iter().map(|it| it.1.place.clone()).filter(|_| written.len() == dirs.len());
+    let places = places.chain(std::iter::repeat(None));
+    let place = |it: Option<Location>| it.unwrap_or_else(|| Location::file(origin.to_string()));
+    dirs.iter().cloned().zip(places.map(place)).collect()
+}
+
+/// The key of the directories of plugins.
+const PLUGIN_DIRS: &str = "plugins.plugin_dirs";
+
 /// Whether the directories are not those of the files.
 fn names_no_dirs(config: &Config) -> bool {
-    let dirs = config.origins.get("plugins.plugin_dirs");
+    let dirs = config.origins.get(PLUGIN_DIRS);
     matches!(dirs, Some(Origin::Flag(_) | Origin::Variable(_)))
 }
 
 /// What is odd about the plugins that are there, given the grants, the lists and what this host can do.
 pub(crate) fn check(
+    dirs: &BTreeMap<PathBuf, Location>,
     granted: &BTreeMap<String, Location>,
     listed: &[Listed],
     catalogue: &Catalogue,
     starts_servers: bool,
 ) -> Findings {
     let mut res = Findings::new();
+    for it in catalogue.dirs.iter().filter(|it| it.state == DirState::Missing) {
+        let Some(place) = dirs.get(&it.path) else { continue };
+        let what = format!("there is no directory {}", quoted(&it.path.to_string_lossy()));
+        let diag = Diagnostic::warning(codes::NO_PLUGIN_DIR, place.clone(), what);
+        res.push(diag.with_help("make it, or name the directory that holds the plugins"));
+    }
     let names = || catalogue.found.iter().filter_map(|it| it.name.as_deref());
     let found: HashSet<&str> = names().collect();
     // A plugin with a grant of its own was not meant.

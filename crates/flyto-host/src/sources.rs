@@ -49,6 +49,8 @@ pub(crate) struct Sources {
     exec_ctx: Arc<HostContext>,
     /// The files of the configuration, each once. They stay the same for the life of the host.
     exec_files: Vec<PathBuf>,
+    /// The directories of plugins that the operator names, and where that is said.
+    named_dirs: BTreeMap<PathBuf, Location>,
     /// The plugins to which something is granted, and where that is said.
     granted: BTreeMap<String, Location>,
     /// The plugins that are blocked or allowed by name, and where that is said.
@@ -100,6 +102,7 @@ impl Sources {
         let mut seen = HashSet::new();
         let files = config.exec_tools.iter().filter(|it| seen.insert(*it)).cloned().collect();
         let exec_ctx = Arc::new(exec_ctx);
+        let named_dirs = settings::named_dirs(config);
         let granted = settings::granted(config);
         let listed = settings::listed(config);
         let profiles = config.sandbox.names().into_iter().map(str::to_owned).collect();
@@ -108,6 +111,7 @@ impl Sources {
             plugin_ctx,
             exec_ctx,
             exec_files: files,
+            named_dirs,
             granted,
             listed,
             profiles,
@@ -158,8 +162,13 @@ impl Sources {
         });
         self.slots = slots;
         let plugins = catalogue.plugins().map(|it| &**it);
-        let mut settings =
-            settings::check(&self.granted, &self.listed, &catalogue, self.starts_servers);
+        let mut settings = settings::check(
+            &self.named_dirs,
+            &self.granted,
+            &self.listed,
+            &catalogue,
+            self.starts_servers,
+        );
         settings.append(settings::unknown_profiles(&self.profiles, plugins));
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }

@@ -151,6 +151,12 @@ impl Validator<'_> {
                 let (places, options) = (&self.surroundings.places, self.options());
                 read_config_file(&source, dir, places, &options, &mut self.res.findings);
             }
+            Some(Kind::Evolved) => {
+                let what = "the file defines a tool for a store of evolved tools";
+                let help = "`flyto evolve propose FILE` checks it, and proposes it";
+                let diag = At::root(&source, &root).error(codes::UNKNOWN_FILE, what);
+                self.res.findings.push(diag.with_help(help));
+            }
             None => {
                 let at = At::root(&source, &root);
                 let what =
@@ -187,11 +193,13 @@ enum Kind {
     ExecTools,
     Plugin,
     Config,
+    /// What is told and not checked: its reader is that of the store.
+    Evolved,
 }
 
 impl Kind {
     /// What a file is meant to be, judged by its keys. One with a mistake in them is still most like
-    /// one of the three, and what reads that one can tell the mistake.
+    /// one of them, and what reads that one can tell the mistake.
     fn of(root: &json::Value<'_>) -> Option<Self> {
         let has = |key: &str| root.get(key).is_some();
         if root.as_array().is_some() || has("exec") {
@@ -211,6 +219,9 @@ impl Kind {
         // What other programs keep is told apart by the reader of manifests, which knows it.
         if ["action", "binary", "category", "parameters"].into_iter().any(has) {
             return Some(Self::Plugin);
+        }
+        if has("name") && ["execution_type", "script", "composite"].into_iter().any(has) {
+            return Some(Self::Evolved);
         }
         has("name").then_some(Self::ExecTools)
     }

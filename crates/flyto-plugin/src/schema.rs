@@ -432,8 +432,8 @@ struct Undo {
 struct PluginConfig {
     /// Whether plugins are used at all. Default: `false`.
     enabled: Option<bool>,
-    /// Where plugins are searched; `~` and `~user` stand for home directories. Default:
-    /// `["~/.flyto/plugins", "~/.zeptoclaw/plugins"]`.
+    /// Where plugins are searched. A relative path starts from this file's directory, `~` and `~user` stand for home
+    /// directories. Default: `["~/.flyto/plugins", "~/.zeptoclaw/plugins"]`.
     plugin_dirs: Option<Vec<String>>,
     /// The only plugins that are used; all where the list is empty.
     allowed_plugins: Option<Vec<PluginName>>,

@@ -8,12 +8,12 @@ use std::process::Child;
 
 use flyto_execenv::local::{DetachedSpec, start_detached};
 use flyto_host::jobs::{JobError, JobId, JobStore, NewJob};
-use flyto_host::{Plan, Prepared, stages::names};
+use flyto_host::{Plan, Prepared};
 use flyto_tools::{CallContext, Problem};
 use serde::Serialize;
 
 use super::signals::{Ignored, fail_large_writes};
-use super::{Made, not_tried, report};
+use super::{Made, correct, not_tried, report};
 use crate::advice;
 use crate::args::Call;
 use crate::exit::{Ending, Exit, Why};
@@ -62,7 +62,10 @@ pub(super) fn start(
             },
         }
     })?;
-    if let Some(exit) = told(args, plan, session)? {
+    if let Some(exit) = told(args, plan, loaded, session)? {
+        if exit == Exit::Invalid {
+            correct(args, call, session);
+        }
         return Ok(exit);
     }
     let surroundings = session.surroundings()?;
@@ -104,21 +107,15 @@ pub(crate) fn store(session: &Session) -> Result<JobStore, Stop> {
 }
 
 /// Tells what would keep the call from starting, where there is something, and gives the exit code.
-fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop> {
-    let Plan { violations, ended, refused, preview, tool, .. } = plan;
+fn told(args: &Call, plan: Plan, loaded: &Loaded, session: &Session) -> Result<Option<Exit>, Stop> {
+    let Plan { violations, ended, refused, preview, .. } = plan;
     let result = violations.map(|it| it.into_result()).or(ended);
     if let Some(result) = result {
         let exit = Exit::of(&Ending::Called { result: &result, signal: None });
         return report::show(&args.name, Made::new(result, exit), session).map(Some);
     }
     if let Some(reason) = refused {
-        let what = format!("the call of {tool:?} was refused: {}", tame(&reason.why));
-        let is_asked = reason.stage == names::CHECKPOINT;
-        let stop = Stop::new(Why::Refused, what).with_refusal(reason);
-        return Err(match is_asked {
-            true => stop.with_help("a call in the background has no terminal to ask at"),
-            false => stop,
-        });
+        return Err(loaded.not_called(reason.into()));
     }
     let Some(Problem { kind, text, .. }) = preview.and_then(|it| it.problems.into_iter().next())
     else {

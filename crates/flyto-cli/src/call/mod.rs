@@ -3,6 +3,7 @@
 mod background;
 mod cancelling;
 mod checkpoint;
+mod correction; // what to write in place of pairs that break a schema
 mod elicitation;
 mod form;
 pub(crate) mod input;
@@ -36,7 +37,9 @@ use self::elicitation::AsksAtTerminal;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
-pub(crate) use self::{background::store as job_store, keep::keep, undo::undo};
+pub(crate) use self::{
+    background::store as job_store, correction::corrections, keep::keep, undo::undo,
+};
 use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
@@ -72,7 +75,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
         session.screen.note(told);
     }
     // It may be why a tool is not there.
-    if let Some(remark) = loaded.config_remark() {
+    for remark in loaded.config_remarks() {
         session.screen.note(remark);
     }
     loaded.learn(&args.name, &session.screen)?;
@@ -91,7 +94,18 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if args.background {
         return background::start(args, &loaded, &call, session);
     }
-    carry_out(&args.name, args.timeout, &loaded, &call, status, session)
+    let res = carry_out(&args.name, args.timeout, &loaded, &call, status, session);
+    if matches!(res, Ok(Exit::Invalid)) {
+        correct(args, &call, session);
+    }
+    res
+}
+
+/// Tells how pairs that break the schema are written otherwise.
+fn correct(args: &Call, call: &Prepared, session: &Session) {
+    for it in corrections(&args.input.pairs, call.entry().tool().input_schema()) {
+        session.screen.note(it);
+    }
 }
 
 /// `evolve propose --call`: has `apply` make a tool, of which it gives the name, and calls that tool in the same process with this input. At a
@@ -183,7 +197,7 @@ struct Made {
     confinement: Option<Confinement>,
     /// Whether the user limited the text.
     is_limited: bool,
-    /// How the variables are granted that a plugin lacked.
+    /// How a plugin gets the variables that it lacked.
     lacks: Option<MissingGrants>,
     /// Variables that are set and not granted, in whose place a default stood.
     defaulted: Vec<String>,
@@ -319,9 +333,10 @@ fn settled(
     let Plan { preview, confinement, missing, .. } = plan;
     let defaulted = result.execution.as_ref().and(missing.as_ref());
     let defaulted = defaulted.map(|it| it.defaulted.clone()).unwrap_or_default();
-    // How the plugin is granted the variables for want of which the call failed.
-    let is_ungranted = matches!(result.failure, Some(Failure::Environment { .. }));
-    let lacks = missing.filter(|it| is_ungranted && it.has_ungranted());
+    // How the plugin gets the variables for want of which the call failed.
+    let lacks_variables = matches!(result.failure, Some(Failure::Environment { .. }));
+    let lacks =
+        missing.filter(|it| lacks_variables && (it.has_ungranted() || !it.to_set.is_empty()));
     let exit = Exit::of(&Ending::Called { result: &result, signal });
     let working_dir = preview.and_then(|it| it.working_dir);
     let is_limited = loaded.is_limited;
@@ -463,6 +478,9 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         rows.extend(ended.as_ref().map(|it| ("problem", tame(&it.output))));
         screen.answer(facts(screen.stdout, &rows))?;
+    }
+    if violations.is_some() {
+        correct(args, call, session);
     }
     if let Some(ended) = &ended {
         return Ok(Exit::of(&Ending::Called { result: ended, signal: None }));

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::Made;
 use crate::advice::DOCTOR;
+use crate::commands::{by_flyto, flyto_line};
 use crate::confinement;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::tool_details::missing_facts;
+use crate::tool_details::{TO_GRANT, missing_facts};
 use crate::words::{bytes, command_line, one_line, some, tame, time};
 
 #[derive(Serialize)]
@@ -46,7 +47,7 @@ pub(super) fn show(name: &str, made: Made, session: &Session) -> Result<Exit, St
         return Ok(made.exit);
     }
     let printed = print(&made, &screen)?;
-    remark(&made, name, printed, &screen);
+    remark(&made, name, printed, session);
     if screen.verbose {
         screen.complain(execution(&made, name, &screen));
     }
@@ -125,8 +126,9 @@ fn is_ours(result: &ToolResult) -> bool {
 
 /// Says what stdout does not: what the tool said beside its output, what is missing, and what may
 /// still run.
-fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
+fn remark(made: &Made, name: &str, printed: Printed, session: &Session) {
     let Made { result, shown, .. } = made;
+    let screen = session.screen;
     if screen.quiet {
         return;
     }
@@ -145,7 +147,10 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         screen.output_beside(&shortened(stderr, false));
     }
     if let Some(lacks) = &made.lacks {
-        screen.complain(facts(screen.stderr, &missing_facts(lacks)));
+        let mut rows = missing_facts(lacks);
+        // Where every variable that it needs is granted, a further one is of no use.
+        rows.retain(|it| lacks.has_ungranted() || it.0 != TO_GRANT);
+        screen.complain(facts(screen.stderr, &rows));
     }
     if shown.dropped_bytes > 0 {
         let n = bytes(shown.dropped_bytes);
@@ -172,7 +177,9 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         let names = one_line(&some(&made.defaulted).join(", "));
         screen.note(format_args!("default value used, variable set but not granted: {names}"));
     }
-    if let Some(remark) = made.confinement.as_ref().and_then(|it| held(it, result, name)) {
+    if let Some(remark) =
+        made.confinement.as_ref().and_then(|it| held(it, result, name, session.sandbox()))
+    {
         screen.note(remark);
     }
     for it in execution.map_or(&[][..], |it| &it.denied_hosts) {
@@ -183,7 +190,7 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     }
     match (&made.undo, &result.undo) {
         (Some(Ok(id)), Some(undo)) => {
-            let (what, command) = (one_line(&undo.what), command_line(["flyto", "undo", id]));
+            let (what, command) = (one_line(&undo.what), flyto_line(["undo", id]));
             screen.note(format_args!("to undo it ({what}): {command}"));
         }
         (Some(Err(why)), _) => {
@@ -224,7 +231,12 @@ fn denied(it: &DeniedHost, name: &str) -> String {
 
 /// What held for a program that failed by itself: a file that is closed and a process that is one too many show in
 /// its words alone, and those are not looked at. Of a bound that holds for every program nothing is said.
-fn held(it: &Confinement, result: &ToolResult, name: &str) -> Option<String> {
+fn held(
+    it: &Confinement,
+    result: &ToolResult,
+    name: &str,
+    sandbox: Option<&str>,
+) -> Option<String> {
     if !matches!(result.failure, Some(Failure::ExitCode { .. })) {
         return None;
     }
@@ -242,9 +254,13 @@ fn held(it: &Confinement, result: &ToolResult, name: &str) -> Option<String> {
         all => parts.push(format!("the sandboxes {}", some(all).join(", "))),
     }
     parts.extend(it.limits.processes.map(|n| format!("a bound of {n} processes")));
-    let show = command_line(["flyto", "show", name]);
+    let show = match sandbox {
+        // The profile is that of this call alone.
+        Some(profile) => by_flyto(["call", name, "--sandbox", profile, "--dry-run"]),
+        None => by_flyto(["show", name]),
+    };
     let parts = parts.join(" and ");
-    Some(format!("\"{}\" ran under {parts}; `{show}` tells what it may use", one_line(name)))
+    Some(format!("\"{}\" ran under {parts}; {show} tells what it may use", one_line(name)))
 }
 
 /// That something of the call may still run. What was ended is left to `--verbose`: a child that ends

@@ -14,11 +14,12 @@ use super::elicitation::AsksAtTerminal;
 use super::status::Status;
 use super::{Made, check_descriptors, not_tried, report, settled};
 use crate::args::Undo;
+use crate::commands::by_flyto;
 use crate::exit::{Ending, Exit, Why};
 use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::Table;
-use crate::words::{age, command_line, one_line};
+use crate::words::{age, one_line};
 
 pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
@@ -57,8 +58,8 @@ fn named(calls: &[String], store: &UndoStore) -> Result<Vec<UndoRecord>, Stop> {
             let stop = failed(err);
             match older {
                 Some(older) => {
-                    let id = command_line(["flyto", "undo", &older.id]);
-                    stop.with_help(format!("`{id}` undoes the call before it"))
+                    let undo = by_flyto(["undo", &older.id]);
+                    stop.with_help(format!("{undo} undoes the call before it"))
                 }
                 None => stop,
             }
@@ -195,8 +196,8 @@ fn with_state(stop: Stop, state: &UndoState, record: &UndoRecord) -> Stop {
     let id = &record.id;
     match state {
         UndoState::Open => {
-            let undo = command_line(["flyto", "undo", id]);
-            stop.with_help(format!("the call was not undone; `{undo}` tries it again"))
+            let undo = by_flyto(["undo", id]);
+            stop.with_help(format!("the call was not undone; {undo} tries it again"))
         }
         UndoState::Undone { .. } => {
             let what = one_line(&record.undo.what);

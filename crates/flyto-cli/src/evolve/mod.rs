@@ -1,6 +1,5 @@
 //! The tools that agents write, joined to the host: its registry has them, and its stages are around each call.
 
-mod advice; // command lines for a reader to run
 mod approver; // how a person is asked
 mod client; // how the user of a client is asked
 mod editor; // a proposal in the person's own editor
@@ -26,12 +25,11 @@ use flyto_tools::{
     ToolResult,
 };
 
-use self::advice::from_anywhere;
-pub(crate) use self::advice::{by_evolve, remember_store};
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::client::AtClient;
 pub(crate) use self::facts::{Evolution, Known, change};
 pub(crate) use self::hints::Hints;
+use crate::commands::{by_evolve, evolve_from_anywhere};
 use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
@@ -69,7 +67,7 @@ impl Evolved {
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .owner(STORE_OWNER)
-            .command(from_anywhere())
+            .command(evolve_from_anywhere())
             .approver(approver)
             .protected_names(flyto_mcp::SERVER_TOOL_NAMES.iter().copied())
             .caller(Arc::new(Steps(Arc::downgrade(host))));
@@ -163,6 +161,17 @@ impl Evolved {
         let is_named = |it: &&LeftOut| matches!(&it.error, RegistryError::Taken { tool, .. } if tool.as_str() == name);
         let others = self.report.iter().flat_map(|it| &it.left_out).filter(is_named).map(left_out);
         self.recovered_now().into_iter().chain(counts).chain(others).collect()
+    }
+
+    /// What decides about a tool whose file a person edited.
+    pub(crate) fn decides_edit(&self, name: &str) -> Option<String> {
+        let mut unapproved = self.report.iter().flat_map(|it| &it.unapproved);
+        let edit = unapproved.find(|it| it.definition.name == name && it.version.is_none())?;
+        let [shows, discards] = [["show", &edit.id], ["deny", &edit.id]].map(by_evolve);
+        Some(format!(
+            "{shows} shows the edit, {} has it run, {discards} puts it aside",
+            approve(&edit.id)
+        ))
     }
 
     /// Versions that cannot be used and that no start tells of, since a newer one is in force: one sentence each.

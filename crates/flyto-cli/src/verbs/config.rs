@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{Config, ConfigShow, ConfigWhat};
+use crate::config_values::set_by;
 use crate::exit::Exit;
 use crate::findings::Drawing;
 use crate::session::Session;
@@ -53,15 +54,6 @@ pub(super) fn run(args: &Config, session: &Session) -> Result<Exit, Stop> {
     }
     screen.answer(table.draw(screen.stdout))?;
     Ok(Exit::Ok)
-}
-
-/// `/home/ada/.config/flyto/config.json:3`, `$FLYTO_PLUGINS`, `--plugins`, `default`.
-fn set_by(it: &ConfigValue) -> String {
-    let origin = it.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
-    match it.place.as_ref().and_then(|it| it.place()) {
-        Some(place) => format!("{origin}:{}", place.line),
-        None => origin,
-    }
 }
 
 fn row(it: &ConfigValue, with_origin: bool) -> Row<'_> {

@@ -8,14 +8,15 @@ use std::ops::Not;
 use flyto_diagnostics::Diagnostic;
 use flyto_evolve::AGENT_TOOLS;
 use flyto_host::permission::Rule;
-use flyto_host::{LoadReport, may_wait};
+use flyto_host::{LoadReport, codes, may_wait};
 use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
-use crate::evolve::{Evolved, by_evolve, out_of_quarantine};
+use crate::commands::by_evolve;
+use crate::evolve::{Evolved, out_of_quarantine};
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::session::{Loaded, Session};
@@ -168,6 +169,12 @@ fn short(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
     } else if entries.is_empty() {
         res.push("there are no tools; `--plugins DIR` and `--exec-tools FILE` add some".to_owned());
         res.extend(loaded.switched_off().map(ToOwned::to_owned));
+        let missing = loaded.findings().filter(|it| it.code == codes::NO_PLUGIN_DIR);
+        res.extend(
+            missing
+                .map(|it| format!("{}: {}", it.location.name(), it.message))
+                .map(|it| one_line(&it)),
+        );
     }
     res
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::advice;
 use crate::args::PermissionTest;
-use crate::call::{input, not_tried};
+use crate::call::{corrections, input, not_tried};
 use crate::exit::{Ending, Exit};
 use crate::session::{Backend, Session};
 use crate::stop::Stop;
@@ -68,7 +68,11 @@ pub(super) fn test(args: &PermissionTest, session: &Session) -> Result<Exit, Sto
             text.push_str(&format!("the input breaks the schema of the tool: {broken}\n"));
         }
         screen.answer(text)?;
-        if let Some(remark) = loaded.config_remark() {
+        if violations.is_some() {
+            let schema = call.entry().tool().input_schema();
+            corrections(&args.input.pairs, schema).iter().for_each(|it| screen.note(it));
+        }
+        for remark in loaded.config_remarks() {
             screen.note(remark);
         }
     }

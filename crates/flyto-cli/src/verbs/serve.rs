@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
+use crate::commands::by_flyto;
 use crate::evolve::{AtClient, person};
 use crate::exit::{Exit, Why};
 use crate::findings::summary;
@@ -50,14 +51,16 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     };
     let answers = Answers { approver, ..Answers::default() };
     let loaded = session.load_with(args.output_limit, Backend::Serving, answers, with)?;
-    if let Some(remark) = loaded.config_remark() {
+    for remark in loaded.config_remarks() {
         session.screen.note(remark);
     }
     let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
     let errors: Vec<_> = loaded.report.findings().filter(is_error).collect();
     if !errors.is_empty() {
         let errors = summary(errors);
-        session.screen.note(format_args!("{errors}; `flyto list --problems` shows them"));
+        session
+            .screen
+            .note(format_args!("{errors}; {} shows them", by_flyto(["list", "--problems"])));
     }
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", one_line(why)));

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::servers::{Servers, ServersApprove, ServersShow, ServersWhat};
+use crate::commands::by_flyto;
 use crate::confinement::{self, ConfinementDocument};
 use crate::evolve::can_ask;
 use crate::exit::{Exit, Why};
@@ -97,8 +98,9 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
     let mut res = Vec::new();
     match &report.problem {
         Some(problem) if report.failed_before => res.push(format!(
-            "the server {name} failed to connect earlier: {}; `flyto servers` tries again",
-            one_line(problem)
+            "the server {name} failed to connect earlier: {}; {} tries again",
+            one_line(problem),
+            by_flyto(["servers"])
         )),
         // It was connected to.
         Some(problem) if report.revision.is_some() => {
@@ -111,14 +113,16 @@ pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
     }
     if report.status == ServerStatus::Unknown {
         res.push(format!(
-            "the server {name} is not connected yet: `flyto servers` starts it and finds out its tools"
+            "the server {name} is not connected yet: {} starts it and finds out its tools",
+            by_flyto(["servers"])
         ));
     }
     let n = report.held_back.iter().filter(|it| it.now.is_some()).count();
     if n > 0 {
         let n_tools = counted(n, "tool");
         res.push(format!(
-            "the server {name} has {n_tools} held back: `flyto servers approve {name}` shows what changed"
+            "the server {name} has {n_tools} held back: {} shows what changed",
+            by_flyto(["servers", "approve", &report.name])
         ));
     }
     res.extend(report.faults.iter().map(|it| format!("the server {name}: {}", one_line(it))));
@@ -260,10 +264,9 @@ fn approve_shown(
         screen.output_beside(&held_back(&chosen));
         let is_agreed = confirm(&screen, "may these be used? [y/N] ");
         if !is_agreed {
-            let name = one_line(&args.name);
-            return Err(Stop::new(Why::Refused, "nothing was approved").with_help(format!(
-                "`flyto servers approve {name} --yes` approves without a question"
-            )));
+            let approve = by_flyto(["servers", "approve", &args.name, "--yes"]);
+            return Err(Stop::new(Why::Refused, "nothing was approved")
+                .with_help(format!("{approve} approves without a question")));
         }
     }
     loaded.servers.approve(&args.name, &chosen).map_err(|err| {

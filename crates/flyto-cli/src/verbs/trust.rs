@@ -44,6 +44,13 @@ struct List<'a> {
     unusable: Vec<String>,
 }
 
+/// A project of which nothing is trusted any more.
+#[derive(Serialize)]
+struct Removed {
+    project: String,
+    removed: bool,
+}
+
 pub(super) fn run(args: &Trust, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
     let store = TrustStore::of(&surroundings.places).ok_or_else(|| {
@@ -134,6 +141,10 @@ fn remove(dir: &Path, store: &TrustStore, session: &Session) -> Result<Exit, Sto
     if !was_there {
         let what = format!("no content of {shown} is trusted");
         return Err(Stop::new(Why::Missing, what).with_help("`flyto trust --list` shows what is"));
+    }
+    if session.screen.is_json() {
+        let project = project.to_string_lossy().into_owned();
+        session.screen.document(&Removed { project, removed: true })?;
     }
     session.screen.note(format_args!("no content of {shown} is trusted any more"));
     Ok(Exit::Ok)

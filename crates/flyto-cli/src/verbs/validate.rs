@@ -9,10 +9,12 @@ use flyto_host::{Config, Surroundings, validate_path, validate_path_under};
 use serde::Serialize;
 
 use crate::args::Validate;
+use crate::commands::by_flyto;
 use crate::exit::{Ending, Exit, Why};
 use crate::findings::{Drawing, summary};
 use crate::screen::look;
-use crate::session::{Session, no_such_file};
+use crate::session::Session;
+use crate::source_paths::no_such_file;
 use crate::stop::Stop;
 use crate::words::counted;
 
@@ -66,10 +68,11 @@ fn config(session: &Session, surroundings: &Surroundings) -> Result<Option<Confi
         Ok((config, _)) => Ok(Some(config)),
         Err(stop) if stop.exit() == Some(Exit::NotFound) => Err(stop),
         Err(_) => {
-            session.screen.note(
+            session.screen.note(format_args!(
                 "your configuration cannot be used, so the sandbox profiles that tools ask for are not checked; \
-                 `flyto config show` says why",
-            );
+                 {} says why",
+                by_flyto(["config", "show"])
+            ));
             Ok(None)
         }
     }

@@ -551,3 +551,16 @@ fn an_export_is_escaped_on_a_terminal_only() {
     check_clean(&["export".to_owned()], &seen, false);
     assert!(seen.contains("\\u202e") && seen.contains(r#""outcome":"#), "{seen:?}");
 }
+
+#[test]
+fn a_call_that_cannot_be_recorded_says_where_the_log_may_lie() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    // A file where the directory of states would be.
+    let states = place.write("states", "");
+    let ran = place.call(&["p:t"]).env("XDG_STATE_HOME", states.to_str().unwrap()).run();
+    let help = "  help: to have the log elsewhere, set XDG_STATE_HOME to a directory in which only you can write\n";
+    assert!(ran.code == Some(5) && ran.stderr().contains(help), "{}", ran.shown());
+    let states = place.path().join("others");
+    let ran = place.call(&["p:t"]).env("XDG_STATE_HOME", states.to_str().unwrap()).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "ran\n"), "{}", ran.shown());
+}

@@ -79,3 +79,18 @@ fn nothing_runs_under_rules_that_were_not_read() {
         }
     }
 }
+
+#[test]
+fn a_configuration_that_a_variable_names_and_that_is_not_there_is_told() {
+    let place = Place::new();
+    place.flyto(&["list"]).env("FLYTO_CONFIG", "nowhere.json").check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no file or directory nowhere.json
+          help: it is named by the variable FLYTO_CONFIG
+    "#]]);
+    // A flag goes first.
+    place.write("config.json", "{}");
+    let ran = place.flyto(&["list", "--config", "config.json"]).env("FLYTO_CONFIG", "nowhere.json");
+    assert_eq!(ran.run().code, Some(0));
+}

@@ -509,7 +509,7 @@ fn a_project_neither_names_a_store_nor_switches_one_off() {
         -- stdout
         ran
         -- stderr
-        DIR/.flyto/config.json: "evolve.enabled" of an untrusted project is left out: it can only narrow; `flyto list --problems` shows it
+        DIR/.flyto/config.json: "evolve.enabled" of an untrusted project is left out: it can only narrow; `flyto --evolve tools list --problems` shows it
     "#]]);
 }
 

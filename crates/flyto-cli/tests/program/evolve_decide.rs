@@ -370,6 +370,10 @@ fn an_earlier_text_that_is_put_back_by_hand_is_told() {
     assert!(ran.code == Some(7) && ran.stderr().contains("edited by hand"), "{}", ran.shown());
     assert_eq!(std::fs::read_to_string(&view).unwrap(), files[0]);
     let id = place.told(&["list"])["unapproved"][0]["id"].as_str().unwrap().to_owned();
+    for verb in ["show", "approve", "deny"] {
+        let command = format!("`flyto --evolve tools evolve {verb} {id}`");
+        assert!(ran.stderr().contains(&command), "{verb}: {}", ran.shown());
+    }
     assert_eq!(place.told(&["approve", "--yes", &id])["version"], 4);
     assert_eq!(place.output(&["t", "text=a"]), "1\n");
 }

@@ -13,7 +13,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         exit code 5
         -- stderr
         error: the call of "p:t" was refused by the stage "checkpoint": it needs a checkpoint before each call, and stdin is no terminal
-          help: call it at a terminal, which asks
+          help: call it in the foreground at a terminal, which asks
           help: to allow it, put {"permissions":{"allow":["p:t"]}} into DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:t", "--dry-run"]).check(expect![[r#"
@@ -113,6 +113,8 @@ fn a_dry_run_at_a_terminal_says_that_the_call_asks() {
     // A call in the background has no terminal, wherever it is started.
     let (code, seen) = live::answered(place.call(&["p:t", "--background"]), 80, "", &[]);
     assert!(seen.contains("a call in the background asks no question"), "{seen}");
+    assert!(seen.contains("call it in the foreground at a terminal"), "{seen}");
+    assert!(seen.contains(r#"to allow it, put {"permissions":{"allow":["p:t"]}} into"#), "{seen}");
     assert_eq!(code, Some(5));
 }
 
@@ -216,7 +218,7 @@ fn a_rule_that_denies_stops_the_operator_too() {
         exit code 5
         -- stderr
         error: the call of "p:t" was refused by the stage "permission": the rules deny it: tool p:t: p:t (deny, operator, DIR/config.json:2:10)
-          help: the rule stands in DIR/config.json:2:10; `flyto permission test` explains each part of a call
+          help: the rule stands in DIR/config.json:2:10; `flyto --plugins plugins --config config.json permission test` explains each part of a call
     "#]]);
     let dry = place.call(&["p:t", "--config", "config.json", "--dry-run", "--format", "json"]);
     let refused = &dry.run().json()["refused"];
@@ -368,6 +370,8 @@ fn the_rules_decide_without_a_call() {
         -- stdout
         ask: tool run: no rule allows it; to allow it: run
         the input breaks the schema of the tool: /n: expected an integer, got the string "x"
+        -- stderr
+        for an integer, write n:=JSON
     "#]]);
     test(&["run", "n=x", "--format", "json"]).check(expect![[r#"
         exit code 5
@@ -516,4 +520,47 @@ fn a_dry_run_ends_with_the_exit_code_of_the_call() {
         let dry = place.call(&[words, &["--dry-run"]].concat()).run();
         assert_eq!(dry.code, Some(code), "{words:?}: {}", dry.shown());
     }
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named_with_where_to_set_it() {
+    let place = Place::with_tools(&[("t", "true", r#""env": {"T": "${NOPE}"}"#)]);
+    place.call(&["p:t"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "p:t": resolve env failed: variable not set: NOPE (used in T)⏎
+        -- stderr
+        to set  NOPE in the environment of flyto
+    "#]]);
+    let ran = place.call(&["p:t", "--format", "json"]).run();
+    assert_eq!((ran.code, &ran.json()["to_set"]), (Some(1), &serde_json::json!(["NOPE"])));
+    assert_eq!(place.call(&["p:t"]).env("NOPE", "x").run().code, Some(0));
+}
+
+#[test]
+fn pairs_that_break_the_schema_are_told_with_how_to_write_them() {
+    let place = Place::with_tools(&[(
+        "t",
+        "true",
+        r#""input_schema": {"type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}, "count": {"type": "integer"}}}"#,
+    )]);
+    place.call(&["p:t", "nam=Ada", "count=2"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        invalid input:
+          /name: expected a string (it is required), got nothing
+          /count: expected an integer, got the string "2"⏎
+        -- stderr
+        did you mean name in place of nam?
+        for an integer, write count:=2
+    "#]]);
+    let told = "did you mean name in place of nam?\nfor an integer, write count:=2\n";
+    for more in ["--dry-run", "--background"] {
+        let ran = place.call(&["p:t", "nam=Ada", "count=2", more]).run();
+        assert!(ran.code == Some(3) && ran.stderr().ends_with(told), "{}", ran.shown());
+    }
+    let words = ["--plugins", "plugins", "permission", "test", "p:t", "nam=Ada", "count=2"];
+    let ran = place.flyto(&words).run();
+    assert!(ran.stderr().ends_with(told), "{}", ran.shown());
 }

@@ -382,6 +382,7 @@ fn a_link_to_a_file_that_is_missing_stays() {
         exit code 7
         -- stderr
         error: failed to lock DIR/home/.config/flyto/config.json: a link leads to DIR/dotfiles/flyto.json, whose directory is missing
+          help: `--print` shows what would be added
     "#]]);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
@@ -419,6 +420,7 @@ fn a_lock_that_another_process_holds_is_told() {
         exit code 7
         -- stderr
         error: failed to lock DIR/home/.config/flyto/config.json: another process holds its directory's lock for 5s
+          help: `--print` shows what would be added
     "#]]);
     assert_eq!(config(&place), "{}");
 }

@@ -185,7 +185,8 @@ fn a_link_to_a_file_that_is_missing_stays() {
     place.flyto(&["install", "cursor"]).check(expect_test::expect![[r#"
         exit code 74
         -- stderr
-        error: DIR/home/.cursor/mcp.json: a link leads to DIR/home/.cursor/../../dotfiles/mcp.json, whose directory is missing
+        error: failed to write DIR/home/.cursor/mcp.json: a link leads to DIR/home/.cursor/../../dotfiles/mcp.json, whose directory is missing
+          help: `--print` prints what belongs into it
     "#]]);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
@@ -336,4 +337,24 @@ fn two_installs_at_once_keep_what_each_of_them_adds() {
             assert!(names.is_empty(), "{names:?}");
         }
     }
+}
+
+/// In /proc no file can be made, by no user.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_home_that_cannot_be_written_is_told_with_a_way_round() {
+    let place = Place::new();
+    place.flyto(&["install", "cursor"]).env("HOME", "/proc").check(expect_test::expect![[r#"
+        exit code 74
+        -- stderr
+        error: failed to write /proc/.cursor/mcp.json: No such file or directory (os error 2)
+          help: `--print` prints what belongs into it
+    "#]]);
+    place.write("mcp.json", r#"{"mcpServers": {"time": {"command": "t"}}}"#);
+    place.flyto(&["import", "mcp.json"]).env("HOME", "/proc").check(expect_test::expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to lock /proc/.config/flyto/config.json: No such file or directory (os error 2)
+          help: `--print` shows what would be added
+    "#]]);
 }

@@ -210,6 +210,7 @@ fn what_the_rules_ask_about_runs_for_the_operator_and_what_they_deny_does_not() 
     let ran = place.call(&["p:denied", "--background", "--config", "config.json"]).run();
     assert_eq!((ran.code, ran.stdout()), (Some(5), String::new()), "{}", ran.shown());
     assert!(ran.stderr().contains("the rules deny it"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("the rule stands in "), "{}", ran.stderr());
     assert!(!ran.stderr().contains("terminal"), "{}", ran.stderr());
 }
 
@@ -428,4 +429,15 @@ fn progress_is_told_while_a_job_runs() {
     assert!(jobs(&place, &["list"]).run().stdout().contains("50% half"));
     open_gate(&place);
     assert_eq!(result(&place, &id).stdout(), "one\ntwo\n");
+}
+
+#[test]
+fn the_verb_of_workers_is_in_no_error() {
+    let place = Place::new();
+    let missing = place.flyto(&["--format", "json"]).run().stderr();
+    assert!(missing.contains("undo") && !missing.contains("keep-job"), "{missing}");
+    let unknown = place.flyto(&["keep-jobb"]).run().stderr();
+    assert!(!unknown.contains("'keep-job'"), "{unknown}");
+    let near = place.flyto(&["validat"]).run().stderr();
+    assert!(near.contains("'validate'"), "{near}");
 }

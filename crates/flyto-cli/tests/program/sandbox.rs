@@ -113,7 +113,10 @@ fn a_call_that_fails_under_a_profile_names_it() {
         assert_eq!(ran.code, Some(1), "{}", ran.shown());
         let told = "\"p:t\" ran under the sandbox \"strict\"";
         assert!(ran.stderr().contains(told), "{}", ran.shown());
-        assert!(ran.stderr().contains("`flyto show p:t`"), "{}", ran.shown());
+        let dry = "`flyto --plugins ../plugins call p:t --sandbox strict --dry-run`";
+        assert!(ran.stderr().contains(dry), "{}", ran.shown());
+        let ran = call(&place, &["--sandbox", "strict", "--dry-run"]).run();
+        assert!(ran.stdout().contains("\nsandbox      strict\n"), "{}", ran.shown());
         assert!(!ran.stdout().contains("ran under"), "{}", ran.shown());
     }
 }
@@ -342,7 +345,7 @@ fn workspace_is_refused_where_it_would_open_the_home_directory() {
     expect![[r#"
         exit code 5
         -- stderr
-        /tmp: the directory for temporary files "/tmp" is not granted: the home directory "DIR/home" would be writable; `flyto list --problems` shows it
+        /tmp: the directory for temporary files "/tmp" is not granted: the home directory "DIR/home" would be writable; `flyto --plugins ../plugins --exec-tools ../home/tools.json list --problems` shows it
         error: plugin tool "p:t" exec failed: failed to start "sh": in "DIR/home", the sandbox profile "workspace" would make the home directory "DIR/home" writable
           help: change to the directory of a project, or use `--sandbox strict` or a profile that extends "strict" and has `write`
     "#]].assert_eq(&ran.shown());

@@ -77,6 +77,8 @@ fn tools_of_a_server_are_listed_and_called() {
         exit code 3
         -- stdout
         invalid input: /text: expected a string, got the number 5⏎
+        -- stderr
+        for the text, write text=5
     "#]]);
     place.flyto(&["servers"]).check(expect![[r#"
         exit code 0

@@ -42,7 +42,8 @@ fn the_operator_is_told_of_what_is_not_served() {
         let line = stderr.next().unwrap().unwrap();
         assert!(line.contains(what), "{line}");
     };
-    said("1 error; `flyto list --problems` shows them");
+    let plugins = place.path().join("plugins").display().to_string();
+    said(&format!("1 error; `flyto --plugins {plugins} list --problems` shows them"));
     said("the server dead failed to connect: ");
     said("far:t is not offered to clients: a reference in its input schema leads to no part of");
     said("far:flag is offered to clients without its output schema: at /properties/a/pattern: ");
@@ -87,7 +88,11 @@ fn a_server_that_is_left_out_is_told_of() {
     let place = Place::with_tools(&[("bad", "true", r#""args": 7"#)]);
     let ran = place.flyto(&["--plugins", "plugins", "servers"]).run();
     assert!(ran.stderr().starts_with("there are no servers; "), "{}", ran.stderr());
-    assert!(ran.stderr().ends_with("`flyto list --problems` shows it\n"), "{}", ran.stderr());
+    assert!(
+        ran.stderr().ends_with("`flyto --plugins plugins list --problems` shows it\n"),
+        "{}",
+        ran.stderr()
+    );
 }
 
 /// Its schema is for results that are none.
@@ -137,8 +142,9 @@ fn what_becomes_of_a_server_is_told_while_it_is_used() {
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace("The tool echo.", "Another text.")).unwrap();
     let line = stderr.next().unwrap().unwrap();
-    let held =
-        "the server other has 1 tool held back: `flyto servers approve other` shows what changed";
+    let plugins = place.path().join("plugins").display().to_string();
+    let approve = format!("flyto --plugins {plugins} servers approve other");
+    let held = format!("the server other has 1 tool held back: `{approve}` shows what changed");
     assert_eq!(line, held);
     let id = client.request("tools/call", called);
     let response = loop {

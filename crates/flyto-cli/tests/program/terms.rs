@@ -467,7 +467,7 @@ fn list_mentions_servers_that_are_not_started() {
         exit code 0
         -- stderr
         there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
-        the server docs.search is not connected yet: `flyto servers` starts it and finds out its tools
+        the server docs.search is not connected yet: `flyto --plugins plugins servers` starts it and finds out its tools
     "#]]);
     place.flyto(&["--plugins", "plugins", "list", "--problems"]).check(expect![[r#"
         exit code 0

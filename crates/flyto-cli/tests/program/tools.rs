@@ -346,3 +346,54 @@ fn a_rule_that_names_no_tool_is_told() {
     // The last one is for a tool that comes with a store of evolved tools.
     assert_eq!(told, ["p:dorp", "class:bsh"], "{}", ran.shown());
 }
+
+#[test]
+fn a_directory_of_plugins_that_is_not_there_is_told() {
+    let place = Place::new();
+    place.flyto(&["list"]).env("FLYTO_PLUGINS", "gone").check(expect![[r#"
+        exit code 0
+        -- stderr
+        there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
+        $FLYTO_PLUGINS: there is no directory "DIR/gone"
+        1 warning; --problems shows them
+    "#]]);
+    let config = r#"{"plugins": {"enabled": true, "plugin_dirs": ["gone", "plugins"]}}"#;
+    let config = place.write("c.json", config);
+    place.plugin("p", &[("t", "true", "")]);
+    place.flyto(&["--config", config.to_str().unwrap(), "list", "--problems"]).check(expect![[
+        r#"
+        exit code 0
+        -- stdout
+        warning[F0323]: there is no directory "DIR/gone"
+         --> DIR/c.json:1:47
+          |
+        1 | {"plugins": {"enabled": true, "plugin_dirs": ["gone", "plugins"]}}
+          |                                               ^^^^^^
+          |
+          = help: make it, or name the directory that holds the plugins
+
+        -- stderr
+        1 warning
+    "#
+    ]]);
+    place.write("gone/README", "");
+    let ran = place.flyto(&["--config", "c.json", "list"]).run();
+    assert_eq!(ran.stderr(), "");
+}
+
+#[test]
+fn a_source_of_another_kind_is_an_error_of_the_command_line() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    place.flyto(&["--plugins", "plugins/p/plugin.json", "list"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: plugins/p/plugin.json is no directory
+          help: `--plugins` takes the directory of a plugin, or one that holds plugins
+    "#]]);
+    place.flyto(&["--exec-tools", "plugins", "list"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: plugins is a directory
+          help: `--exec-tools` takes a file of definitions; `--plugins DIR` uses plugins
+    "#]]);
+}

@@ -80,7 +80,10 @@ fn exactly_what_was_read_is_trusted() {
     assert_eq!(listed(&place), "DIR/project gone");
 
     // The directory that is meant is that of the record.
-    assert_eq!(flyto(&place, &["trust", "--remove"]).run().code, Some(0));
+    let removed = flyto(&place, &["trust", "--remove", "--format", "json"]).run();
+    let project = place.path().join("project").canonicalize().unwrap();
+    let expected = serde_json::json!({"project": project, "removed": true});
+    assert_eq!((removed.code, removed.json()), (Some(0), expected));
     flyto(&place, &["trust", "--list"]).check(expect![[r#"
         exit code 0
         -- stderr

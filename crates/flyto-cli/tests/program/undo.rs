@@ -56,7 +56,8 @@ fn the_latest_call_is_undone_once() {
     let ran = place.call(&["p:make", "name=a"]).run();
     assert_eq!((ran.code, &*ran.stdout()), (Some(0), "made\n"), "{}", ran.shown());
     let told = ran.stderr();
-    assert!(told.starts_with("to undo it (remove it): flyto undo "), "{told}");
+    let command = "to undo it (remove it): flyto --plugins plugins undo ";
+    assert!(told.starts_with(command), "{told}");
     let id = told.trim().rsplit(' ').next().unwrap().to_owned();
     call(&place, &["p:make", "name=b"]);
     assert!(is_there(&place, "a") && is_there(&place, "b"));
@@ -177,7 +178,8 @@ fn an_undoing_that_was_interrupted_is_not_repeated() {
     let ran = undo(&place, &[]).run();
     let told = ran.stderr();
     assert!(told.contains(&format!("the call \"{id}\" may have been undone")), "{told}");
-    assert!(told.contains(&format!("`flyto undo {older}` undoes the call before it")), "{told}");
+    let earlier = format!("`flyto --plugins plugins undo {older}` undoes the call before it");
+    assert!(told.contains(&earlier), "{told}");
     assert_eq!((ran.code, is_there(&place, "b")), (Some(5), true));
 
     // One that is cancelled is told as such.

@@ -309,17 +309,18 @@ fn help_fits_a_page() {
 
         Exit codes:
             0  ok
-            1  the tool failed
+            1  the tool failed; also an exec tool whose program is missing, and a tool whose variable is not
+            set
             2  the command line is wrong
             3  the input breaks the tool's schema, or `validate` found errors
             4  no such tool, file or code
             5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
             6  the call timed out
-            7  the call could not be tried: program missing, backend unreachable
+            7  the call could not be tried: the program of a plugin missing, backend unreachable
             8  `audit verify` found that the log was changed
            69  `doctor` found that this machine lacks something that every tool needs by default
            70  a fault of this program
-           74  the answer could not be written, as on a full disk; a closed stdout is no error
+           74  the answer or a file could not be written, as on a full disk; a closed stdout is no error
            75  the job still runs, so it has no result yet
           130  interrupted by Ctrl-C (131 by Ctrl-\, 143 by SIGTERM, 129 by SIGHUP)
 

@@ -350,7 +350,7 @@ impl Examination {
 /// Tries every layer: some 30 processes, each of which is gone when this returns. It takes about 50 ms.
 ///
 /// `linux` is the backend in use: what it does instead of what fails, and whether that is enough, is told
-/// of it. Programs are tried with `/bin/sh`; without one, supervisors are only started.
+/// of it. Programs are tried with `/bin/sh`; without one that can be executed, supervisors are only started.
 /// On an architecture without a supervisor nothing is tried, and every layer fails for that reason.
 ///
 /// Must run in a Tokio runtime with I/O and time enabled. There is no error: what cannot be tried

@@ -91,7 +91,7 @@ const GUARD: Duration = Duration::from_secs(10);
 
 /// The program of trials.
 ///
-/// Trials of whole trees are left out where it is not there.
+/// Trials of whole trees are left out where it is not there, or not to be executed: that says nothing about the layers.
 const SHELL: &str = "/bin/sh";
 
 /// Tries every layer, in the order of [`Layer::ALL`]; `linux` is the backend that is used here.
@@ -202,7 +202,7 @@ async fn by_mechanism(mechanism: KillMechanism, by: &str) -> Result<String, Fail
     let is_tried = end_a_tree(&linux, Isolation::new()).await?;
     Ok(match is_tried {
         true => format!("{by}: ended a process that had left its session and its parent"),
-        false => format!("{by}; not tried with a program, as there is no {SHELL}"),
+        false => format!("{by}; not tried with a program, as {SHELL} cannot be executed"),
     })
 }
 
@@ -507,6 +507,11 @@ async fn end_a_tree(linux: &Linux, isolation: Isolation) -> Result<bool, Failure
     }
 }
 
+/// Whether a file is there that this process may execute.
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 /// Runs a script and ends its tree; `None` where there is no shell.
 ///
 /// # Errors
@@ -517,7 +522,7 @@ async fn run(
     script: &str,
     with: impl FnOnce(Spec) -> Spec,
 ) -> Result<Option<Outcome>, Failure> {
-    if !Path::new(SHELL).exists() {
+    if !is_executable(Path::new(SHELL)) {
         return Ok(None);
     }
     let spec = Spec::new(SHELL)
@@ -527,4 +532,17 @@ async fn run(
         .deadline(GUARD);
     let outcome = ExecEnv::new(linux.clone()).run(with(spec)).await;
     outcome.map(Some).map_err(|err| Failure::of_start(&err))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_that_cannot_be_executed_is_no_shell() {
+        assert!(is_executable(Path::new(SHELL)));
+        // Not even root executes a file without the right to.
+        assert!(!is_executable(Path::new("/dev/null")));
+        assert!(!is_executable(Path::new("/nonexistent")));
+    }
 }

@@ -205,6 +205,7 @@ fn what_a_file_is_shows_in_its_content() {
     world.write("list.json", "[]");
     world.write("config.json", r#"{"plugins": {"enabledd": true}}"#);
     world.write("other.json", r#"{"colour": "red"}"#);
+    world.write("evolved.json", r#"{"name": "a", "description": "x", "script": "true"}"#);
     world.write("broken.json", "{,}");
     world.write("bare/file.txt", "");
     check_validation(&world, "plugins", expect![[r#"["plugin"] []"#]]);
@@ -214,6 +215,7 @@ fn what_a_file_is_shows_in_its_content() {
     check_validation(&world, "list.json", expect![[r#"["exec tools"] []"#]]);
     check_validation(&world, "config.json", expect![[r#"["configuration"] ["F0021"]"#]]);
     check_validation(&world, "other.json", expect![[r#"[] ["F0305"]"#]]);
+    check_validation(&world, "evolved.json", expect![[r#"[] ["F0305"]"#]]);
     check_validation(&world, "broken.json", expect![[r#"[] ["F0005"]"#]]);
     check_validation(&world, "bare", expect![[r#"[] ["F0305"]"#]]);
     assert!(validate_path(&world.dir.path().join("nowhere"), &world.surroundings()).is_err());

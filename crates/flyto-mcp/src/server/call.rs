@@ -26,6 +26,7 @@ use super::{
     discovery::{self, InnerCall},
     fault::Fault,
     missing::Missing,
+    own_arguments::refusal,
     params::{Negotiated, Params, ProgressToken},
     peer::{InFlight, Outcome, Peer},
     progress::{self, Latest},
@@ -76,7 +77,6 @@ impl ToolCall {
         let arguments = object(params.arguments)?;
         let server = &peer.server;
         let refuse = |text: &str| result::error(server, negotiated, text).map(Read::Done);
-        let bad = |err: serde_json::Error| format!("failed to read the arguments: {err}");
         let long = match &server.jobs {
             Some(_) if negotiated.takes_tasks() => Background::After(server.options.task_after),
             _ => Background::Never,
@@ -89,7 +89,9 @@ impl ToolCall {
             }
             discovery::CALL if server.options.discovery => {
                 let inner = serde_json::from_str(arguments);
-                inner.map(|InnerCall { name, arguments }| (name, arguments, long)).map_err(bad)
+                inner
+                    .map(|InnerCall { name, arguments }| (name, arguments, long))
+                    .map_err(|err| refusal(discovery::tools(), discovery::CALL, arguments, &err))
             }
             _ => match server.host.find(&name) {
                 Ok(entry) => {
@@ -98,7 +100,9 @@ impl ToolCall {
                 Err(_) if name == tools::START && has_job_tools() => {
                     let inner = serde_json::from_str(arguments);
                     let call = |Start { tool, arguments }| (tool, arguments, Background::AtOnce);
-                    inner.map(call).map_err(bad)
+                    inner
+                        .map(call)
+                        .map_err(|err| refusal(tools::tools(), tools::START, arguments, &err))
                 }
                 // A job that was started can be asked also once the host has a tool of another one of these names.
                 Err(err) => match JobCall::read(&name, arguments) {

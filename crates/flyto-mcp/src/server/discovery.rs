@@ -10,7 +10,9 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Shared, listing::describe, params::Negotiated, peer::Outcome, result};
+use super::{
+    Shared, listing::describe, own_arguments::refusal, params::Negotiated, peer::Outcome, result,
+};
 
 /// The name of the tool that finds tools.
 pub(crate) const SEARCH: &str = "search_tools";
@@ -103,18 +105,13 @@ pub(crate) fn search(server: &Shared, negotiated: &Negotiated, arguments: &str) 
     let search: Search = match serde_json::from_str(arguments) {
         Ok(search) => search,
         Err(err) => {
-            return result::error(
-                server,
-                negotiated,
-                &format!("failed to read the arguments: {err}"),
-            );
+            let text = refusal(tools(), SEARCH, arguments, &err);
+            return result::error(server, negotiated, &text);
         }
     };
     let is_short = search.query.chars().count() <= MAX_QUERY_CHARS;
     let Some(limit) = search.limit().filter(|_| is_short) else {
-        let text = format!(
-            "\"query\" has at most {MAX_QUERY_CHARS} characters, and \"limit\" is a whole number from 1 to {MAX_FOUND}"
-        );
+        let text = refusal(tools(), SEARCH, arguments, &"they are out of bounds");
         return result::error(server, negotiated, &text);
     };
     let snapshot = server.host.registry().snapshot();

@@ -28,6 +28,7 @@ mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools
 mod missing; //      a call of no tool
+mod own_arguments; // arguments of the tools of the server itself
 mod peer; //         one client
 mod plan_text; //    the plan of a call, for a person
 mod progress; //     how far a call has come

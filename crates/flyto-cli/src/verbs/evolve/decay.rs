@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::decide::working;
 use crate::args::evolve::Decay as Args;
-use crate::evolve::{by_evolve, failed, person, refused};
+use crate::commands::by_evolve;
+use crate::evolve::{failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;

@@ -15,12 +15,14 @@ use serde_json::json;
 
 use crate::args::evolve::{Approve, Deny, Propose};
 use crate::call::call_proposed;
+use crate::commands::by_evolve;
 use crate::evolve::{
-    AtTerminal, Later, Named, approve as approve_words, block_on, by_evolve, can_ask, failed,
-    name_of, person, refused, refused_by, unapproved,
+    AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
+    refused, refused_by, unapproved,
 };
 use crate::exit::{Exit, Why};
-use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
+use crate::session::{Answers, Backend, Loaded, Session};
+use crate::source_paths::no_such_file;
 use crate::stop::{Stop, chain};
 use crate::words::{one_line, tame};
 

@@ -6,7 +6,7 @@ use flyto_audit::{AuditError, Record};
 use serde::Serialize;
 
 use crate::args::evolve::Events;
-use crate::evolve::by_evolve;
+use crate::commands::by_evolve;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;

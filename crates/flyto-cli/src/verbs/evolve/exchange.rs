@@ -78,7 +78,7 @@ fn not_written(path: &Path, err: &io::Error) -> Stop {
             let what = format!("{shown} cannot be written, since there is no directory {dir}");
             Stop::new(Why::Missing, what).with_help("make it, or name another one")
         }
-        _ => Stop::new(Why::OutputLost, format!("failed to write {shown}: {err}")),
+        _ => Stop::not_written(path, err),
     }
 }
 

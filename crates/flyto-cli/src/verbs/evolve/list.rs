@@ -6,9 +6,8 @@ use flyto_diagnostics::Source;
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
 use serde::Serialize;
 
-use crate::evolve::{
-    Evolution, Known, by_evolve, failed, forgets, name_of, set_aside_remark, told_files,
-};
+use crate::commands::by_evolve;
+use crate::evolve::{Evolution, Known, failed, forgets, name_of, set_aside_remark, told_files};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;

@@ -13,7 +13,8 @@ mod stats;
 use flyto_evolve::{Store, StoreError, Version};
 
 use crate::args::evolve::{Evolve, EvolveWhat};
-use crate::evolve::{Evolved, by_evolve, failed};
+use crate::commands::by_evolve;
+use crate::evolve::{Evolved, failed};
 use crate::exit::{Exit, Why};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;

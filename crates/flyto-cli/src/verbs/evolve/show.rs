@@ -117,7 +117,7 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
     if args.run {
         let what = format!("nothing waits as {:?}, so there is nothing to run", args.name);
         return Err(Stop::usage(what)
-            .with_help(format!("{} shows what waits", crate::evolve::by_evolve(["list"]))));
+            .with_help(format!("{} shows what waits", crate::commands::by_evolve(["list"]))));
     }
     if !is_tool()
         && let Some(stop) = damaged(&store, &args.name)?

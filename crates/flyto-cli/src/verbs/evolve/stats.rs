@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use flyto_evolve::{ToolUsage, Usage, rollback_advice};
 use serde::Serialize;
 
-use crate::evolve::{by_evolve, failed};
+use crate::commands::by_evolve;
+use crate::evolve::failed;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use self::own::Own;
 
 use crate::args::Import;
+use crate::commands::by_flyto;
 use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::Stop;
@@ -48,6 +49,9 @@ struct LeftOut {
     why: String,
 }
 
+/// What helps where the configuration cannot be changed.
+const PRINT_HELP: &str = "`--print` shows what would be added";
+
 pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
     let named = session.named_config().map(|it| surroundings.current_dir.join(it));
@@ -74,6 +78,7 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
         true => None,
         false => Some(flyto_host::lock_config_file(&target).map_err(|err| {
             Stop::new(Why::Failed, format!("failed to lock {}: {err}", target.display()))
+                .with_help(PRINT_HELP)
         })?),
     };
     let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
@@ -136,7 +141,7 @@ pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
     }
     if !document.added.is_empty() && !args.print {
         let text = insert::with(&before, &document.added).map_err(|why| broken(&target, why))?;
-        let lost = |err| Stop::new(Why::OutputLost, format!("{}: {err}", target.display()));
+        let lost = |err| Stop::not_written(&target, &err).with_help(PRINT_HELP);
         let file = flyto_host::file_behind_links(&target).map_err(lost)?;
         flyto_host::replace_file(&file, text.as_bytes()).map_err(lost)?;
         document.is_changed = true;
@@ -206,8 +211,10 @@ fn told(document: &Document, session: &Session) -> Result<Exit, Stop> {
     match (document.added.len(), document.is_changed) {
         (0, _) if document.left_out.is_empty() => screen.note("there is nothing to add"),
         (0, _) => {}
-        (n, true) => screen
-            .note(format_args!("{} added; `flyto servers` connects to each", counted(n, "server"))),
+        (n, true) => {
+            let (n_servers, connect) = (counted(n, "server"), by_flyto(["servers"]));
+            screen.note(format_args!("{n_servers} added; {connect} connects to each"));
+        }
         (_, false) => screen.note("nothing was written"),
     }
     Ok(Exit::Ok)

@@ -69,13 +69,14 @@ const MAX_ATTEMPTS: usize = 8;
 /// meanwhile is lost: other `flyto install` wait for a lock, and what another program wrote is read anew before the file
 /// is replaced.
 fn change(file: &Path, with: impl Fn(&[u8]) -> Result<Option<String>, Stop>) -> Result<bool, Stop> {
-    let lost = |err: io::Error| Stop::new(Why::OutputLost, format!("{}: {err}", file.display()));
+    let lost = |err: io::Error| Stop::not_written(file, &err).with_help(PRINT_HELP);
     let file = &*flyto_host::file_behind_links(file).map_err(lost)?;
     if let Some(dir) = file.parent() {
         fs::create_dir_all(dir).map_err(lost)?;
     }
     let _lock = flyto_host::lock_config_file(file).map_err(|err| {
         Stop::new(Why::Failed, format!("failed to lock {}: {err}", file.display()))
+            .with_help(PRINT_HELP)
     })?;
     for _ in 0..MAX_ATTEMPTS {
         let before = read(file)?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use self::build::Built;
 use self::templates::{File, Template, example};
 use crate::args::{Lang, Lifetime, New, NewPlugin, NewWhat};
-use crate::exit::{Exit, Why};
+use crate::exit::Exit;
 use crate::screen::look;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -46,13 +46,13 @@ fn plugin(args: &NewPlugin, session: &Session) -> Result<Exit, Stop> {
             .with_help("take `--lang python`, `--lang node` or `--lang rust`")
     })?;
     let dir = args.dir.as_deref().unwrap_or(Path::new("")).join(name);
-    if !write::is_free(&dir).map_err(|err| not_written(&dir, &err))? {
+    if !write::is_free(&dir).map_err(|err| Stop::not_written(&dir, &err))? {
         return Err(taken(&dir));
     }
     let files = template.files(name, lifetime);
     write::write(&dir, &files).map_err(|err| match err.kind() {
         io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => taken(&dir),
-        _ => not_written(&dir, &err),
+        _ => Stop::not_written(&dir, &err),
     })?;
     let runs = match args.lang {
         Lang::Rust if args.no_build => false,
@@ -75,10 +75,6 @@ fn check_name(name: &str) -> Result<(), Stop> {
 fn taken(dir: &Path) -> Stop {
     Stop::usage(format!("there is something at {} already", dir.display()))
         .with_help("take another name or `--dir`; nothing is ever written over")
-}
-
-fn not_written(dir: &Path, err: &io::Error) -> Stop {
-    Stop::new(Why::OutputLost, format!("failed to write {}: {err}", dir.display()))
 }
 
 /// Builds the program where that is possible.

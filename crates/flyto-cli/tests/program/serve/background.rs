@@ -211,8 +211,9 @@ fn a_call_in_the_background_goes_through_every_gate() {
     assert!(text(&refused).contains("to allow it, put"), "{refused}");
     for (arguments, why) in [
         (json!({"tool": "p__none"}), "there is no tool"),
-        (json!({"tool": 5}), "failed to read the arguments"),
-        (json!({"tool": "p__t", "more": 1}), "failed to read the arguments"),
+        (json!({}), "invalid input: /tool: expected a string"),
+        (json!({"tool": 5}), "invalid input: /tool: expected a string"),
+        (json!({"tool": "p__t", "more": 1}), "/more: "),
         (json!({"tool": "jobs__start"}), "there is no tool"),
     ] {
         let result = job(&mut client, "start", arguments);

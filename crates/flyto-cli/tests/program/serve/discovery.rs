@@ -30,7 +30,7 @@ fn tools_are_found_and_called_through_two() {
         // What a model chose wrongly is a result, and names what is near.
         for (arguments, why) in [
             (json!({"name": "p__cta"}), "there is no tool"),
-            (json!({}), "missing field `name`"),
+            (json!({}), "invalid input: /name: expected a string"),
             (json!({"name": "p__cat", "arguments": [1]}), "must be an object"),
         ] {
             let call = json!({"name": "call_tool", "arguments": arguments});
@@ -65,6 +65,8 @@ fn a_search_holds_to_its_own_schema() {
         let call = json!({"name": "search_tools", "arguments": arguments});
         let result = client.result("tools/call", call);
         assert_eq!(result["isError"] == json!(true), !fits, "{arguments}: {result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.starts_with("invalid input: /"), !fits, "{arguments}: {text}");
     }
 }
 

@@ -254,7 +254,9 @@ fn the_command_that_a_model_hands_on_leads_to_the_store_of_its_server() {
     let place = place(&json!({"ask_client": false}));
     let mut client = Client::legacy(&place, &["--evolve", "other"], &json!({}));
     let result = client.result("tools/call", proposal());
-    let command = format!("`flyto --evolve {}/other evolve approve greet-", place.path().display());
+    let dir = place.path().display();
+    let command =
+        format!("`flyto --plugins {dir}/plugins --evolve {dir}/other evolve approve greet-");
     assert!(text(&result).contains(&command), "{result}");
 }
 

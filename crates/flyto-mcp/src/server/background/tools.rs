@@ -16,6 +16,7 @@ use crate::{
     Servers,
     server::{
         Shared,
+        own_arguments::refusal,
         params::Negotiated,
         peer::{Outcome, Session},
         result,
@@ -112,7 +113,7 @@ impl JobCall {
             CANCEL => serde_json::from_str(arguments).map(|OneJob { job }| Self::Cancel { job }),
             _ => return None,
         };
-        Some(read.map_err(|err| format!("failed to read the arguments: {err}")))
+        Some(read.map_err(|err| refusal(tools(), name, arguments, &err)))
     }
 
     /// Carries it out. What a model can react to is a result.
