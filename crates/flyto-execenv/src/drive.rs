@@ -9,7 +9,6 @@
 //! since descendants may be left. Nothing here knows how a backend does that.
 
 use std::{
-    future::pending,
     pin::pin,
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
     time::Duration,
@@ -325,12 +324,4 @@ async fn handed_out_streams(streams: Vec<oneshot::Receiver<()>>) -> Result<(), S
         let _ = closed.await;
     }
     Ok(())
-}
-
-/// Resolves at `at`; never without one.
-pub(crate) async fn at(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => pending().await,
-    }
 }

@@ -12,18 +12,15 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, mpsc},
-    time::Instant,
-};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Capabilities, Capability, Class, Ending, ErrorOutput, ExecError, ExecErrorKind, ExecReadiness,
-    Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process, ReadyOptions,
-    Running, Spec, Stdin,
-    drive::{Plan, Streams, at, drive},
+    Capabilities, Capability, Chunk, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
+    ExecReadiness, Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process,
+    ReadyOptions, Running, Spec, Stdin,
+    begin::{begin, deadline_of, may_begin, want_all},
+    drive::{Plan, Streams, drive},
     ready::{Held, Pool},
     report::Report,
 };
@@ -171,39 +168,6 @@ impl ExecEnvBuilder {
             }),
         }
     }
-}
-
-/// Which of the two streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-impl Stream {
-    /// `stdout` or `stderr`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-}
-
-/// A piece of output as it arrived.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Chunk {
-    /// The stream it came from.
-    pub stream: Stream,
-    /// Its number among the chunks of both streams, from 0.
-    pub sequence: u64,
-    /// The bytes; never empty. A chunk may end inside a character.
-    pub bytes: Bytes,
 }
 
 /// What one call wants beyond its spec.
@@ -519,58 +483,5 @@ impl ExecEnv {
                 Some((place.expect("the semaphore is never closed"), true))
             }
         }
-    }
-}
-
-/// Tells the backend which streams something reads as a whole: an observer reads both, and so does the count against a
-/// bound on output; a file reads its own.
-fn want_all(spec: &mut Spec, is_observed: bool) {
-    let all = is_observed || spec.limits.output_bytes.is_some();
-    let captured = |it: &mut Output| {
-        if let Output::Captured(capture) = it {
-            capture.may_skip &= !all && capture.spill.is_none();
-        }
-    };
-    captured(&mut spec.stdout);
-    if let ErrorOutput::Separate(output) = &mut spec.stderr {
-        captured(output);
-    }
-}
-
-/// The moment of the deadline; `None` where there is none, or one beyond what the clock can express.
-fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
-    // A deadline beyond the clock's range is none.
-    spec.deadline.and_then(|it| started.checked_add(it))
-}
-
-/// A call that is over already starts nothing.
-fn may_begin(
-    started: Instant,
-    deadline: Option<Instant>,
-    cancel: &CancellationToken,
-) -> Result<(), Ending> {
-    match deadline {
-        _ if cancel.is_cancelled() => Err(Ending::Cancelled),
-        Some(deadline) if deadline <= started => Err(Ending::TimedOut),
-        _ => Ok(()),
-    }
-}
-
-/// Starts the program unless the call is over first; then the dropped start leaves nothing behind.
-async fn begin(
-    executor: &dyn Executor,
-    spec: Spec,
-    started: Instant,
-    deadline: Option<Instant>,
-    cancel: &CancellationToken,
-) -> Result<Result<Running, Ending>, ExecError> {
-    if let Err(ending) = may_begin(started, deadline, cancel) {
-        return Ok(Err(ending));
-    }
-    tokio::select! {
-        biased;
-        running = executor.start(spec) => running.map(Ok),
-        () = cancel.cancelled() => Ok(Err(Ending::Cancelled)),
-        () = at(deadline) => Ok(Err(Ending::TimedOut)),
     }
 }
