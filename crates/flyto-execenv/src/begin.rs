@@ -1,11 +1,11 @@
 //! The start of a call, unless the call is over before it.
 
-use std::future::pending;
+use std::future::{Future, pending};
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ending, ErrorOutput, ExecError, Executor, Output, Running, Spec};
+use crate::{Ending, ErrorOutput, ExecError, Output, Running, Spec};
 
 /// Tells the backend which streams something reads as a whole: an observer reads both, and so does the count against a
 /// bound on output; a file reads its own.
@@ -30,31 +30,32 @@ pub(crate) fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
 
 /// A call that is over already starts nothing.
 pub(crate) fn may_begin(
-    started: Instant,
+    now: Instant,
     deadline: Option<Instant>,
     cancel: &CancellationToken,
 ) -> Result<(), Ending> {
     match deadline {
         _ if cancel.is_cancelled() => Err(Ending::Cancelled),
-        Some(deadline) if deadline <= started => Err(Ending::TimedOut),
+        Some(deadline) if deadline <= now => Err(Ending::TimedOut),
         _ => Ok(()),
     }
 }
 
-/// Starts the program unless the call is over first; then the dropped start leaves nothing behind.
+/// Waits for the start of a program unless the call is over first; then the dropped start leaves nothing behind.
+///
+/// The spec is in the start, and not in this future once more.
 pub(crate) async fn begin(
-    executor: &dyn Executor,
-    spec: Spec,
-    started: Instant,
+    start: impl Future<Output = Result<Running, ExecError>>,
+    now: Instant,
     deadline: Option<Instant>,
     cancel: &CancellationToken,
 ) -> Result<Result<Running, Ending>, ExecError> {
-    if let Err(ending) = may_begin(started, deadline, cancel) {
+    if let Err(ending) = may_begin(now, deadline, cancel) {
         return Ok(Err(ending));
     }
     tokio::select! {
         biased;
-        running = executor.start(spec) => running.map(Ok),
+        running = start => running.map(Ok),
         () = cancel.cancelled() => Ok(Err(Ending::Cancelled)),
         () = at(deadline) => Ok(Err(Ending::TimedOut)),
     }

@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Capabilities, Capability, Chunk, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
     ExecReadiness, Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process,
-    ReadyOptions, Running, Spec, Stdin,
+    ReadyOptions, Spec, Stdin,
     begin::{begin, deadline_of, may_begin, want_all},
-    drive::{Plan, Streams, drive},
+    drive::{Plan, drive, streams_of},
     ready::{Held, Pool},
     report::Report,
+    spare::{Spare, is_short},
 };
 
 /// Calls in flight for each CPU, unless the host says otherwise.
@@ -140,7 +141,8 @@ impl ExecEnvBuilder {
     }
 
     /// Keeps processes of programs that allow it ([`Spec::ready`]) started before they are called, within these bounds.
-    /// Without it, each call starts its own. They end with the last clone of the handle.
+    /// Without it, each call starts its own. They end with the last clone of the handle, and where a start finds
+    /// too few processes, descriptors or memory: then it is tried again.
     #[must_use]
     pub fn ready(mut self, options: ReadyOptions) -> Self {
         self.ready = Some(options);
@@ -369,31 +371,36 @@ impl ExecEnv {
             }
             _ => (None, None),
         };
+        let mut spare = None;
         let begun = match waiting {
             Some(Ok(held)) => {
                 let Held { running, waited, used } = held;
                 report.readiness = ExecReadiness::Ready { waited };
                 report.startup = used;
-                Ok(running)
+                Ok(Ok(running))
             }
             waiting => {
                 if let Some(Err(why)) = waiting {
                     report.readiness = ExecReadiness::Cold(why);
                 }
-                begin(&**executor, spec, report.started, plan.deadline, &cancel).await?
+                spare = Spare::new(self.inner.ready.as_ref(), &spec, &plan);
+                begin(executor.start(spec), report.started, plan.deadline, &cancel).await
             }
         };
-        let running = match begun {
-            Ok(running) => running,
-            Err(ending) => return Ok(report.never_ran(ending)),
+        let driven = match begun {
+            Ok(Ok(running)) => {
+                let (streams, control) = streams_of(running, &mut report.enforced);
+                drive(&*control, streams, plan, &cancel).await
+            }
+            Ok(Err(ending)) => return Ok(report.never_ran(ending)),
+            Err(err) => Err(err),
         };
-        let Running { stdin, stdout, stderr, stdout_skipped, stderr_skipped, control, enforced } =
-            running;
-        report.enforced.extend(enforced);
-        let handed_out = Vec::new();
-        let streams = Streams { stdin, stdout, stderr, stdout_skipped, stderr_skipped, handed_out };
-        let driven = drive(&*control, streams, plan, &cancel).await?;
-        Ok(report.finished(driven))
+        match (driven, spare) {
+            (Err(err), Some(spare)) if is_short(&err) => {
+                Box::pin(spare.run(&**executor, report, &cancel, err)).await
+            }
+            (driven, _) => Ok(report.finished(driven?)),
+        }
     }
 
     /// Starts a program and hands out its piped streams: for a program that is talked to.
@@ -420,7 +427,16 @@ impl ExecEnv {
             spec.stderr == ErrorOutput::Separate(Output::Piped),
         );
         let what = format!("start {:?}", spec.program.as_os_str());
-        match begin(&**executor, spec, report.started, plan.deadline, &cancel).await? {
+        let (pool, deadline) = (self.inner.ready.as_ref(), plan.deadline);
+        let spare = Spare::new(pool, &spec, &plan);
+        let begun = begin(executor.start(spec), report.started, deadline, &cancel).await;
+        let begun = match (begun, spare) {
+            (Err(err), Some(spare)) if is_short(&err) => {
+                Box::pin(spare.begin(&**executor, deadline, &cancel, err)).await?
+            }
+            (begun, _) => begun?,
+        };
+        match begun {
             Ok(running) => Ok(Process::new(running, [stdin, stdout, stderr], plan, report, cancel)),
             Err(ending) => {
                 let why = if ending == Ending::Cancelled { "cancelled" } else { "deadline passed" };

@@ -22,6 +22,7 @@ mod handle; // `ExecEnv`
 mod process; // programs that stay, with piped streams
 mod ready; // programs that are started before they are asked for
 mod report; // the outcome of a call
+mod spare; // further tries of a start that lacks something
 mod spill; // bounds for the files with whole streams
 mod spill_file; // the file with one of them
 

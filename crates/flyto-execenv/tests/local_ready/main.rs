@@ -2,6 +2,7 @@
 
 #![cfg(all(unix, feature = "local"))]
 
+mod short;
 #[path = "../support/mod.rs"]
 mod support;
 mod unfit;
