@@ -133,6 +133,17 @@ impl Plan {
         leaf.set_memory(self.cgroup_memory)
     }
 
+    /// The bound on CPU time of each process is twice as high: what waits for its call may use all of it, and its call as well. The
+    /// supervisor counts from the call on.
+    pub(crate) fn waits_for_its_call(&mut self) {
+        let bounds = self.bounds.iter_mut().take(self.n_bounds);
+        for bound in bounds.filter(|it| it.resource == Resource::Cpu as u32) {
+            let most = getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX);
+            bound.soft = bound.soft.saturating_mul(2).min(most);
+            bound.hard = bound.hard.saturating_mul(2).min(most);
+        }
+    }
+
     /// Sets a bound, or the tighter one that this process has itself.
     ///
     /// There is room for [`MAX_BOUNDS`]; a plan sets five at most.

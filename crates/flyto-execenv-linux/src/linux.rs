@@ -381,7 +381,10 @@ impl Supervision {
             true => Arc::clone(&self.plain),
             false => self.special(&spec, own_cgroup)?,
         };
-        let plan = self.enforcement.plan(pool.namespace(), &spec.limits, KillScope::Tree);
+        let mut plan = self.enforcement.plan(pool.namespace(), &spec.limits, KillScope::Tree);
+        if supervised::waits_for_its_call(&spec) {
+            plan.waits_for_its_call();
+        }
         if let Some(reach) = pool.reach() {
             for (name, value) in reach.variables() {
                 spec.env.set(name, value);

@@ -25,7 +25,7 @@ use crate::{
     shared_memory::Mounted,
     socket::{Asked, Message, SOCKET, order, report},
     start::with_launch,
-    tree::{load, signal_tree},
+    tree::{Load, continue_stopped, load, signal_tree},
     trial::untrue,
 };
 
@@ -181,10 +181,10 @@ impl Call<'_> {
                 match order() {
                     Asked::Order(Order::End { grace_ms }) => return self.end(context, grace_ms),
                     Asked::Order(Order::Signal { signal: number, to_tree }) => {
-                        if to_tree && number == SIGCONT {
-                            self.held_input = None;
-                        }
                         match to_tree {
+                            true if number == SIGCONT && self.held_input.is_some() => {
+                                self.begin_call(context);
+                            }
                             true => signal_tree(context, number),
                             false => signal(self.leader, number),
                         }
@@ -202,6 +202,17 @@ impl Call<'_> {
                 return self.end(context, grace_ms);
             }
         }
+    }
+
+    /// Its call begins: its input is the host's alone, its CPU time counts from here on, and what was stopped meanwhile goes on. To a
+    /// process that was not, SIGCONT could mean something else.
+    fn begin_call(&mut self, context: &SupervisorContext) {
+        self.held_input = None;
+        if self.cpu_ns > 0 {
+            let load = load(context, self.time.seen(), None);
+            self.cpu_ns = self.cpu_ns.saturating_add(self.used_ns(&load));
+        }
+        continue_stopped(context);
     }
 
     /// How long to wait for something to happen.
@@ -344,15 +355,18 @@ impl Call<'_> {
     /// Whether the tree is over one of its bounds; remembers which.
     fn is_over(&mut self, context: &SupervisorContext) -> bool {
         let load = load(context, self.time.seen(), self.held.as_mut());
-        // The larger of what was waited for with what is alive, and what the cgroup or all looks tell.
-        let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
-        let used_ns = used_ns.max(self.time.now_us() * 1_000);
-        if self.cpu_ns > 0 && used_ns > self.cpu_ns {
+        if self.cpu_ns > 0 && self.used_ns(&load) > self.cpu_ns {
             self.reached = Reached::Cpu;
         } else if self.memory_bytes > 0 && load.memory_bytes > self.memory_bytes {
             self.reached = Reached::Memory;
         }
         self.reached != Reached::Nothing
+    }
+
+    /// The CPU time of the tree: the larger of what was waited for with what is alive, and what the cgroup or all looks tell.
+    fn used_ns(&self, load: &Load) -> u64 {
+        let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
+        used_ns.max(self.time.now_us() * 1_000)
     }
 
     /// A program that could not be waited for counts as killed: nothing else ends one unseen.

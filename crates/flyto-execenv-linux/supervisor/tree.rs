@@ -7,7 +7,7 @@ use crate::{
     cpu::Seen,
     end::{for_each_child, numbers},
     files::Held,
-    process::{Descriptor, O_DIRECTORY, O_RDONLY, signal, signal_held, watch},
+    process::{Descriptor, O_DIRECTORY, O_RDONLY, SIGCONT, signal, signal_held, watch},
     setup::SupervisorContext,
 };
 
@@ -24,18 +24,36 @@ pub(crate) fn signal_tree(context: &SupervisorContext, number: u32) {
     signal_descendants(context, number);
 }
 
+/// Sends SIGCONT to what is stopped. In a PID namespace of the programs it goes to all: `/proc` need not show theirs.
+pub(crate) fn continue_stopped(context: &SupervisorContext) {
+    if context.is_namespace() {
+        signal(-1, SIGCONT);
+        return;
+    }
+    signal_those(context, SIGCONT, |it| it.is_stopped);
+}
+
 /// Sends a signal to every descendant that `/proc` shows, parents before children, each once.
+pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
+    signal_those(context, number, |_| true);
+}
+
+/// Sends a signal to those descendants.
 ///
 /// A child of ours keeps its number until we wait for it. A deeper descendant is waited for by its own
 /// parent, whenever that likes, and its number may be a stranger's an instant after it was listed. So it is
 /// held first (pidfd_open(2)), and is signalled only if its parent is one of ours then.
-pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
+fn signal_those(context: &SupervisorContext, number: u32, is_meant: impl Fn(&Stat) -> bool) {
     // SAFETY: asks for a number.
     let own = unsafe { sys::numbers(number::GETPID, &[]) }.map_or(0, |it| it as i32);
     for_each_descendant(context, |pid, parent| {
         let Some(parent) = parent else {
-            signal(pid, number);
-            return Stat::of(pid).map(|it| it.start_tick);
+            let stat = Stat::of(pid);
+            // One that cannot be looked at is signalled all the same.
+            if stat.as_ref().is_none_or(&is_meant) {
+                signal(pid, number);
+            }
+            return stat.map(|it| it.start_tick);
         };
         let held = watch(pid).ok()?;
         let stat = Stat::of(pid)?;
@@ -43,7 +61,9 @@ pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
             && Stat::of(parent.pid).is_some_and(|it| it.start_tick == parent.start_tick);
         // One whose parent has ended since is a child of ours.
         (is_childs || stat.parent == own).then(|| {
-            signal_held(&held, number);
+            if is_meant(&stat) {
+                signal_held(&held, number);
+            }
             stat.start_tick
         })
     });
@@ -51,6 +71,7 @@ pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
 
 /// What tells a process from others that have had its number or will have it (proc_pid_stat(5)).
 struct Stat {
+    is_stopped: bool,
     parent: i32,
     /// The clock tick of its start, without the upper half.
     start_tick: u32,
@@ -60,8 +81,12 @@ impl Stat {
     fn of(pid: i32) -> Option<Self> {
         let mut text = [0_u8; 1024];
         // The state, field 3, is the first; field 4 is the parent, field 22 the start.
-        let mut fields = fields(pid, &mut text)?.skip(1);
-        Some(Self { parent: decimal(fields.next()?) as i32, start_tick: decimal(fields.nth(17)?) as u32 })
+        let mut fields = fields(pid, &mut text)?;
+        Some(Self {
+            is_stopped: fields.next()? == b"T",
+            parent: decimal(fields.next()?) as i32,
+            start_tick: decimal(fields.nth(17)?) as u32,
+        })
     }
 }
 

@@ -380,3 +380,61 @@ async fn one_that_ran_out_of_memory_while_it_waited_serves_no_call() {
     assert!(why.is_unfit(), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }
+
+#[tokio::test]
+async fn a_bound_on_cpu_time_is_the_calls() {
+    let linux = Linux::new();
+    if !linux.capabilities().has(Capability::CpuLimit) {
+        println!("skipped: no bound on CPU time here");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let dir = tempfile::tempdir().expect("a directory");
+    // One that waits works, and works as long again in its call: each less than the bound, both together more.
+    let work = "(ulimit -t 1; while :; do :; done) 2>/dev/null";
+    let script = format!(
+        "cd {:?}; [ -e called ] && {{ {work}; : >loaded; }}; : >called; read -r line; {work}; echo $line",
+        dir.path()
+    );
+    let spec = spec(&script).limits(Limits::new().cpu_time(Duration::from_millis(1_500)));
+    assert_eq!(text(&env.run(spec.clone()).await.expect("it starts")), "x\n");
+    let loaded = async {
+        while !dir.path().join("loaded").exists() || env.waiting_processes() == 0 {
+            yield_now().await;
+        }
+    };
+    tokio::time::timeout(GUARD, loaded).await.expect("in time");
+    let outcome = env.run(spec).await.expect("it starts");
+    assert!(matches!(outcome.readiness, ExecReadiness::Ready { .. }), "{outcome:?}");
+    assert_eq!((outcome.exit, &*text(&outcome)), (Some(Exit::Code(0)), "x\n"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn one_that_was_not_stopped_gets_no_signal() {
+    let script = "trap 'echo resumed' CONT; read -r line; echo $line";
+    assert_eq!(text(&served_ready(&env(), &spec(script)).await), "x\n");
+}
+
+#[tokio::test]
+async fn one_that_was_stopped_while_it_waited_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = format!("cd {:?}; echo $$ >new; mv new pid; read -r line; echo $line", dir.path());
+    let (env, spec) = (env(), spec(&script));
+    let pid = || fs::read_to_string(dir.path().join("pid")).expect("the call wrote it");
+    env.run(spec.clone()).await.expect("it starts");
+    let called = pid();
+    until_waiting(&env, 1).await;
+    while pid() == called {
+        yield_now().await;
+    }
+    let waits = pid().trim().parse().ok().and_then(rustix::process::Pid::from_raw);
+    let stop = rustix::process::Signal::STOP;
+    rustix::process::kill_process(waits.expect("a process id"), stop).expect("it is ours");
+    let status = || fs::read_to_string(format!("/proc/{}/status", pid().trim()));
+    while !status().expect("it is there").contains("State:\tT") {
+        yield_now().await;
+    }
+    let outcome = env.run(spec).await.expect("it starts");
+    assert!(matches!(outcome.readiness, ExecReadiness::Ready { .. }), "{outcome:?}");
+    assert_eq!(text(&outcome), "x\n");
+}

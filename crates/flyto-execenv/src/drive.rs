@@ -9,7 +9,7 @@
 //! since descendants may be left. Nothing here knows how a backend does that.
 
 use std::{
-    future::pending,
+    collections::BTreeSet,
     pin::pin,
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
     time::Duration,
@@ -24,8 +24,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Captured, Chunk, Control, Ended, Ending, ErrorOutput, ExecError, ExecErrorKind, Exit,
-    LimitKind, Output, SkippedBytes, Spec, Stream,
+    Capability, Captured, Chunk, Control, Ended, Ending, ErrorOutput, ExecError, ExecErrorKind,
+    Exit, LimitKind, Output, Running, SkippedBytes, Spec, Stream,
     capture::Recorder,
     traits::{BoxedReader, BoxedWriter},
 };
@@ -106,6 +106,18 @@ pub(crate) struct Streams {
     pub(crate) handed_out: Vec<oneshot::Receiver<()>>,
 }
 
+/// The streams of a program of which the caller gets none. Adds what is in force to what the spec demands.
+pub(crate) fn streams_of(
+    running: Running,
+    enforced: &mut BTreeSet<Capability>,
+) -> (Streams, Box<dyn Control>) {
+    let Running { stdin, stdout, stderr, stdout_skipped, stderr_skipped, control, enforced: more } =
+        running;
+    enforced.extend(more);
+    let handed_out = Vec::new();
+    (Streams { stdin, stdout, stderr, stdout_skipped, stderr_skipped, handed_out }, control)
+}
+
 /// What the loop found out.
 ///
 /// Together with the report of the handle it makes an [`Outcome`](crate::Outcome).
@@ -140,14 +152,16 @@ enum Stop {
 /// [`Control::end`].
 pub(crate) async fn drive(
     control: &dyn Control,
-    streams: Streams,
+    mut streams: Streams,
     mut plan: Plan,
     cancel: &CancellationToken,
 ) -> Result<Driven, ExecError> {
-    let Streams { mut stdin, mut stdout, mut stderr, handed_out, .. } = streams;
-    let (out_skipped, err_skipped) = (streams.stdout_skipped, streams.stderr_skipped);
-    let mut out = plan.stdout.take().unwrap_or_else(Recorder::discarding);
-    let mut err = plan.stderr.take().unwrap_or_else(Recorder::discarding);
+    // Borrowed and not moved: what is moved takes its place in this future twice.
+    let Streams { stdin, stdout, stderr, stdout_skipped, stderr_skipped, handed_out } =
+        &mut streams;
+    let handed_out = std::mem::take(handed_out);
+    let out = plan.stdout.get_or_insert_with(Recorder::discarding);
+    let err = plan.stderr.get_or_insert_with(Recorder::discarding);
     let tap = Tap {
         observer: plan.observer.take(),
         telling: AtomicU32::new(0),
@@ -161,8 +175,8 @@ pub(crate) async fn drive(
     let ending = {
         let mut io = pin!(async {
             tokio::try_join!(
-                drain(&mut stdout, &mut out, &out_skipped, &tap, Stream::Stdout),
-                drain(&mut stderr, &mut err, &err_skipped, &tap, Stream::Stderr),
+                drain(stdout, out, stdout_skipped, &tap, Stream::Stdout),
+                drain(stderr, err, stderr_skipped, &tap, Stream::Stderr),
                 handed_out_streams(handed_out),
             )
         });
@@ -217,8 +231,8 @@ pub(crate) async fn drive(
         let tap = Tap { observer: None, limit: u64::MAX, ..tap };
         let mut io = pin!(async {
             tokio::join!(
-                drain(&mut stdout, &mut out, &out_skipped, &tap, Stream::Stdout),
-                drain(&mut stderr, &mut err, &err_skipped, &tap, Stream::Stderr),
+                drain(stdout, out, stdout_skipped, &tap, Stream::Stdout),
+                drain(stderr, err, stderr_skipped, &tap, Stream::Stderr),
             )
         });
         let mut end = pin!(control.end(grace));
@@ -240,7 +254,9 @@ pub(crate) async fn drive(
         (Ending::Exited(_), Some(limit)) => Ending::LimitReached(limit),
         (ending, _) => ending,
     };
-    Ok(Driven { ending, ended, stdout: out.finish(), stderr: err.finish(), pipe_held })
+    let finished = |it: Option<Recorder>| it.unwrap_or_else(Recorder::discarding).finish();
+    let (stdout, stderr) = (finished(plan.stdout), finished(plan.stderr));
+    Ok(Driven { ending, ended, stdout, stderr, pipe_held })
 }
 
 /// Counts what is read, passes it on, and knows the limit of both streams together.
@@ -325,12 +341,4 @@ async fn handed_out_streams(streams: Vec<oneshot::Receiver<()>>) -> Result<(), S
         let _ = closed.await;
     }
     Ok(())
-}
-
-/// Resolves at `at`; never without one.
-pub(crate) async fn at(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => pending().await,
-    }
 }

@@ -12,20 +12,18 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, mpsc},
-    time::Instant,
-};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Capabilities, Capability, Class, Ending, ErrorOutput, ExecError, ExecErrorKind, ExecReadiness,
-    Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process, ReadyOptions,
-    Running, Spec, Stdin,
-    drive::{Plan, Streams, at, drive},
+    Capabilities, Capability, Chunk, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
+    ExecReadiness, Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process,
+    ReadyOptions, Spec, Stdin,
+    begin::{begin, deadline_of, may_begin, want_all},
+    drive::{Plan, drive, streams_of},
     ready::{Held, Pool},
     report::Report,
+    spare::{Spare, is_short},
 };
 
 /// Calls in flight for each CPU, unless the host says otherwise.
@@ -143,7 +141,8 @@ impl ExecEnvBuilder {
     }
 
     /// Keeps processes of programs that allow it ([`Spec::ready`]) started before they are called, within these bounds.
-    /// Without it, each call starts its own. They end with the last clone of the handle.
+    /// Without it, each call starts its own. They end with the last clone of the handle, and where a start finds
+    /// too few processes, descriptors or memory: then it is tried again.
     #[must_use]
     pub fn ready(mut self, options: ReadyOptions) -> Self {
         self.ready = Some(options);
@@ -171,39 +170,6 @@ impl ExecEnvBuilder {
             }),
         }
     }
-}
-
-/// Which of the two streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-impl Stream {
-    /// `stdout` or `stderr`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-}
-
-/// A piece of output as it arrived.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Chunk {
-    /// The stream it came from.
-    pub stream: Stream,
-    /// Its number among the chunks of both streams, from 0.
-    pub sequence: u64,
-    /// The bytes; never empty. A chunk may end inside a character.
-    pub bytes: Bytes,
 }
 
 /// What one call wants beyond its spec.
@@ -405,31 +371,36 @@ impl ExecEnv {
             }
             _ => (None, None),
         };
+        let mut spare = None;
         let begun = match waiting {
             Some(Ok(held)) => {
                 let Held { running, waited, used } = held;
                 report.readiness = ExecReadiness::Ready { waited };
                 report.startup = used;
-                Ok(running)
+                Ok(Ok(running))
             }
             waiting => {
                 if let Some(Err(why)) = waiting {
                     report.readiness = ExecReadiness::Cold(why);
                 }
-                begin(&**executor, spec, report.started, plan.deadline, &cancel).await?
+                spare = Spare::new(self.inner.ready.as_ref(), &spec, &plan);
+                begin(executor.start(spec), report.started, plan.deadline, &cancel).await
             }
         };
-        let running = match begun {
-            Ok(running) => running,
-            Err(ending) => return Ok(report.never_ran(ending)),
+        let driven = match begun {
+            Ok(Ok(running)) => {
+                let (streams, control) = streams_of(running, &mut report.enforced);
+                drive(&*control, streams, plan, &cancel).await
+            }
+            Ok(Err(ending)) => return Ok(report.never_ran(ending)),
+            Err(err) => Err(err),
         };
-        let Running { stdin, stdout, stderr, stdout_skipped, stderr_skipped, control, enforced } =
-            running;
-        report.enforced.extend(enforced);
-        let handed_out = Vec::new();
-        let streams = Streams { stdin, stdout, stderr, stdout_skipped, stderr_skipped, handed_out };
-        let driven = drive(&*control, streams, plan, &cancel).await?;
-        Ok(report.finished(driven))
+        match (driven, spare) {
+            (Err(err), Some(spare)) if is_short(&err) => {
+                Box::pin(spare.run(&**executor, report, &cancel, err)).await
+            }
+            (driven, _) => Ok(report.finished(driven?)),
+        }
     }
 
     /// Starts a program and hands out its piped streams: for a program that is talked to.
@@ -456,7 +427,16 @@ impl ExecEnv {
             spec.stderr == ErrorOutput::Separate(Output::Piped),
         );
         let what = format!("start {:?}", spec.program.as_os_str());
-        match begin(&**executor, spec, report.started, plan.deadline, &cancel).await? {
+        let (pool, deadline) = (self.inner.ready.as_ref(), plan.deadline);
+        let spare = Spare::new(pool, &spec, &plan);
+        let begun = begin(executor.start(spec), report.started, deadline, &cancel).await;
+        let begun = match (begun, spare) {
+            (Err(err), Some(spare)) if is_short(&err) => {
+                Box::pin(spare.begin(&**executor, deadline, &cancel, err)).await?
+            }
+            (begun, _) => begun?,
+        };
+        match begun {
             Ok(running) => Ok(Process::new(running, [stdin, stdout, stderr], plan, report, cancel)),
             Err(ending) => {
                 let why = if ending == Ending::Cancelled { "cancelled" } else { "deadline passed" };
@@ -519,58 +499,5 @@ impl ExecEnv {
                 Some((place.expect("the semaphore is never closed"), true))
             }
         }
-    }
-}
-
-/// Tells the backend which streams something reads as a whole: an observer reads both, and so does the count against a
-/// bound on output; a file reads its own.
-fn want_all(spec: &mut Spec, is_observed: bool) {
-    let all = is_observed || spec.limits.output_bytes.is_some();
-    let captured = |it: &mut Output| {
-        if let Output::Captured(capture) = it {
-            capture.may_skip &= !all && capture.spill.is_none();
-        }
-    };
-    captured(&mut spec.stdout);
-    if let ErrorOutput::Separate(output) = &mut spec.stderr {
-        captured(output);
-    }
-}
-
-/// The moment of the deadline; `None` where there is none, or one beyond what the clock can express.
-fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
-    // A deadline beyond the clock's range is none.
-    spec.deadline.and_then(|it| started.checked_add(it))
-}
-
-/// A call that is over already starts nothing.
-fn may_begin(
-    started: Instant,
-    deadline: Option<Instant>,
-    cancel: &CancellationToken,
-) -> Result<(), Ending> {
-    match deadline {
-        _ if cancel.is_cancelled() => Err(Ending::Cancelled),
-        Some(deadline) if deadline <= started => Err(Ending::TimedOut),
-        _ => Ok(()),
-    }
-}
-
-/// Starts the program unless the call is over first; then the dropped start leaves nothing behind.
-async fn begin(
-    executor: &dyn Executor,
-    spec: Spec,
-    started: Instant,
-    deadline: Option<Instant>,
-    cancel: &CancellationToken,
-) -> Result<Result<Running, Ending>, ExecError> {
-    if let Err(ending) = may_begin(started, deadline, cancel) {
-        return Ok(Err(ending));
-    }
-    tokio::select! {
-        biased;
-        running = executor.start(spec) => running.map(Ok),
-        () = cancel.cancelled() => Ok(Err(Ending::Cancelled)),
-        () = at(deadline) => Ok(Err(Ending::TimedOut)),
     }
 }

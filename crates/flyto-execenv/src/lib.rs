@@ -14,12 +14,15 @@ mod skipped; // bytes that a backend left out
 mod spec; // what to run
 
 // what callers hold: refusal, deadline, output limit and drain are here, once for all backends,
+mod begin; // the start of a call, unless the call is over before it
 mod capture; // output is truncated to a limit in memory
+mod chunk; // pieces of output as they arrive
 mod drive; // the loop around a running program: deadline, cancellation, drain time
 mod handle; // `ExecEnv`
 mod process; // programs that stay, with piped streams
 mod ready; // programs that are started before they are asked for
 mod report; // the outcome of a call
+mod spare; // further tries of a start that lacks something
 mod spill; // bounds for the files with whole streams
 mod spill_file; // the file with one of them
 
@@ -57,6 +60,7 @@ pub mod scripted;
 
 pub use crate::{
     capability::{Capabilities, Capability},
+    chunk::{Chunk, Stream},
     class::Class,
     declared::{Declared, ExpandError, MAX_VALUES_BYTES, MissingVariables},
     digest::Sha256,
@@ -65,7 +69,7 @@ pub use crate::{
     error::{ExecError, ExecErrorKind},
     expand::{MAX_VALUE_BYTES, Template, TemplateError, ValueError},
     grants::Grants,
-    handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
+    handle::{ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions},
     host_pattern::{HostPattern, HostPatternError},
     installed::{INSTALLERS, InstallPlaces, Installed, Installer, InstallerPlace},
     isolation::{

@@ -134,6 +134,10 @@ impl<T: Control + ?Sized> Control for Arc<T> {
         (**self).outdated_by()
     }
 
+    fn begin_call(&self) {
+        (**self).begin_call();
+    }
+
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
         (**self).end(grace).await
     }
@@ -180,6 +184,9 @@ impl fmt::Debug for Running {
         f.debug_struct("Running").field("control", &self.control).finish_non_exhaustive()
     }
 }
+
+/// The signal that lets a stopped process go on, where the system gives it this number.
+const CONT: Signal = Signal(18);
 
 /// What can be done to a running program.
 ///
@@ -228,6 +235,17 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// Asked before each call that such a process would serve, so it has to be quick. By default nothing has changed.
     fn outdated_by(&self) -> Option<PathBuf> {
         None
+    }
+
+    /// Takes that a process which was started before its call gets it now: what was stopped meanwhile goes on, and a bound on CPU
+    /// time holds for what is used from here on. The handle calls it where [`Capability::Signals`] is declared.
+    ///
+    /// By default the whole tree gets SIGCONT, where that has the number 18. A backend that knows which processes are stopped sends it
+    /// to these alone: a program may have a handler for it.
+    fn begin_call(&self) {
+        if CONT.name() == Some("SIGCONT") {
+            let _ = self.signal(CONT, Target::Tree);
+        }
     }
 
     /// Ends everything in the spec's kill scope and says what there was to end.

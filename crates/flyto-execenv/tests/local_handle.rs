@@ -200,3 +200,13 @@ async fn a_deadline_beyond_the_clock_is_none() {
     let outcome = support::env().run(sh("exit 5").deadline(Duration::MAX)).await.expect("it runs");
     assert_eq!(outcome.ending, Ending::Exited(Exit::Code(5)));
 }
+
+/// A composite tool calls a tool, which calls this: each level holds the future of the one below, and a thread of a test has 2 MiB of
+/// stack for all of them, in a build without optimization.
+#[tokio::test]
+async fn the_future_of_a_call_is_small() {
+    let env = support::env();
+    let (run, start) = (env.run(sh("cat")), env.start(sh("cat"), RunOptions::new()));
+    let (run, start) = (size_of_val(&run), size_of_val(&start));
+    assert!(run <= 7_680 && start <= 3_584, "{run} and {start} bytes");
+}

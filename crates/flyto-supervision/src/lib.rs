@@ -298,7 +298,8 @@ flags! {
         IMAGE = 2,
         /// The last descriptor is the other end of the program's stdin. The supervisor keeps it open until it is ordered to
         /// send `SIGCONT` to the whole tree, with which a host begins the call: a host that is killed before that is not
-        /// taken for the end of the input.
+        /// taken for the end of the input. The signal goes to what is stopped alone then, and the bound on CPU time is one on what
+        /// is used from there on.
         HELD_INPUT = 3,
     }
 }

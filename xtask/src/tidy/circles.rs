@@ -19,7 +19,7 @@ const MOST: &[(&str, usize)] = &[
     ("flyto-cli", 62),
     ("flyto-diagnostics", 10),
     ("flyto-evolve", 29),
-    ("flyto-execenv", 17),
+    ("flyto-execenv", 13),
     ("flyto-execenv-linux", 16),
     ("flyto-host", 28),
     ("flyto-mcp", 22),

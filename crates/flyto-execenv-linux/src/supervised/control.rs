@@ -102,6 +102,11 @@ pub(crate) async fn start(
     Ok(running)
 }
 
+/// Whether the program is started before its call, of which a SIGCONT to its tree tells.
+pub(crate) fn waits_for_its_call(spec: &Spec) -> bool {
+    spec.ready.is_some() && spec.stdin == Stdin::Piped
+}
+
 /// Opens the streams and sends the program to a supervisor.
 ///
 /// Blocks for a moment where a supervisor has to be started first. The caller's ends of the streams
@@ -118,8 +123,7 @@ fn begin(
     let streams = Streams::open(spec)?;
     let sealed = image.and_then(PinnedImage::fd);
     let copy = image.filter(|_| sealed.is_none()).map(|it| it.paths().0);
-    let waits_for_its_call = spec.ready.is_some() && spec.stdin == Stdin::Piped;
-    let held_input = streams.host.stdin().filter(|_| waits_for_its_call);
+    let held_input = streams.host.stdin().filter(|_| waits_for_its_call(spec));
     let flags = StartFlags::NONE
         .with_if(is_talked_to, StartFlags::REPORT_START)
         .with_if(held_input.is_some(), StartFlags::HELD_INPUT)

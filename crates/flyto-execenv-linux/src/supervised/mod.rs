@@ -31,7 +31,7 @@ mod tests;
 #[cfg(any(test, feature = "examine"))]
 pub(crate) use self::image::image;
 pub(crate) use self::{
-    control::start,
+    control::{start, waits_for_its_call},
     pool::{Kind, Pool},
     reaper::attend,
 };

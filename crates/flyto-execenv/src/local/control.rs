@@ -23,7 +23,7 @@ use super::{
     members,
     pinned_copy::PinnedImage,
     reaper, resolve,
-    usage::{memory_held, usage_so_far},
+    usage::{may_be_stopped, memory_held, usage_so_far},
 };
 use crate::{
     Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, MemoryMeter, PeakMemory, Signal,
@@ -262,6 +262,13 @@ impl Control for GroupControl {
     fn memory_meter(&self) -> Option<MemoryMeter> {
         let leader = self.leader;
         Some(Arc::new(move || memory_held(leader, true)))
+    }
+
+    fn begin_call(&self) {
+        let state = self.state();
+        if state.child.is_some() && may_be_stopped(self.leader) {
+            send(self.leader, self.owns_group, Sig::CONT);
+        }
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {

@@ -29,8 +29,9 @@ use crate::{ColdStart, MAX_START_DEPTH, MAX_START_FILES, Spec, StartFiles};
 /// as the directory of a pattern (`lib/*`); each word of a longer argument that is the path of a file and has a slash or a dot
 /// in it; the working directory; and what [`Ready`](crate::Ready) names, with everything in a directory. What lies in `/dev`, `/proc` and
 /// `/sys` is no code. Of a directory it counts which one it is and what lies in it, of a file also its size and the times of its
-/// last changes. Links are followed, to directories as well; each directory is looked into once. What a program loads from
-/// elsewhere, such as libraries of its interpreter, is not looked at.
+/// last changes. The objects of a Git repository are left out: they have their content for a name. Links are followed, to directories
+/// as well; each directory is looked into once. What a program loads from elsewhere, such as libraries of its interpreter, is not
+/// looked at.
 ///
 /// # Errors
 ///
@@ -199,8 +200,13 @@ impl Walk {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = openat(at, name, flags, Mode::empty());
+        let holds_objects = path.file_name() == Some(OsStr::new(".git"));
         match opened.and_then(|it| self.names_in(it)) {
             Ok(Some((dir, names))) => names.into_iter().try_for_each(|name| {
+                // Git names an object by its content: another one shows in what refers to it (gitrepository-layout(5)).
+                if holds_objects && name == "objects" {
+                    return Ok(());
+                }
                 let path = path.join(&name);
                 self.add_all(&dir, &name, &path, depth + 1)
             }),
@@ -451,6 +457,22 @@ mod tests {
             },
             None,
         );
+    }
+
+    #[test]
+    fn the_objects_of_a_repository_are_left_out() {
+        let (dir, spec) = place();
+        let git = dir.path().join("plugin/.git");
+        fs::create_dir_all(git.join("objects")).expect("ours");
+        fs::create_dir_all(git.join("refs/objects")).expect("ours");
+        let before = start_files(&spec).expect("it is there");
+        for n in 0..MAX_START_FILES {
+            fs::write(git.join("objects").join(n.to_string()), "").expect("ours");
+        }
+        assert_eq!(before, start_files(&spec).expect("it is there"));
+        fs::write(git.join("refs/objects/branch"), "").expect("ours");
+        let after = start_files(&spec).expect("it is there");
+        assert_eq!(before.difference(&after), Some(&*git.join("refs/objects/branch")));
     }
 
     #[test]

@@ -49,6 +49,17 @@ pub fn memory_held(process: Pid, is_counted: bool) -> Option<u64> {
     sum
 }
 
+/// Whether a process or one of its descendants is stopped.
+pub(super) fn may_be_stopped(process: Pid) -> bool {
+    let mut is_stopped = false;
+    let on_process = |process: &Path| {
+        let text = fs::read_to_string(process.join("status")).unwrap_or_default();
+        is_stopped |= text.lines().any(|it| it.starts_with("State:\tT"));
+    };
+    each_in_tree(process, true, MAX_PROCESSES, |_| (), on_process);
+    is_stopped
+}
+
 /// Visits a process and its descendants, so many of them at most, by their directories in proc(5): each thread, then its process.
 fn each_in_tree(
     process: Pid,

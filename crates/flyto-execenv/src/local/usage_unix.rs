@@ -15,3 +15,8 @@ pub fn usage_so_far(_process: Pid, _is_counted: bool) -> Usage {
 pub fn memory_held(_process: Pid, _is_counted: bool) -> Option<u64> {
     None
 }
+
+/// Whether a process or one of its descendants is stopped, or may be: this system has no portable way to tell.
+pub(super) fn may_be_stopped(_process: Pid) -> bool {
+    true
+}

@@ -30,9 +30,6 @@ const REPORT_TIME: Duration = Duration::from_millis(50);
 /// How long the end of a killed process is waited for: 2 s.
 const END_TIME: Duration = Duration::from_secs(2);
 
-/// The signal that lets a stopped process go on, where the system gives it this number.
-const CONT: Signal = Signal(18);
-
 /// A process that was started before its call.
 ///
 /// Dropping it ends the process before its input is closed, so that it does not take the end of its input for a call.
@@ -132,10 +129,9 @@ impl Idle {
     /// Hands it to a call, with what it has used until then.
     pub(super) fn take(mut self, used: Usage, takes_signals: bool) -> Option<Held> {
         let mut running = self.running.take()?;
-        if takes_signals && CONT.name() == Some("SIGCONT") {
-            // One that was stopped meanwhile goes on, and the backend lets go of its input; to another one it means nothing
-            // (signal(7)).
-            let _ = running.control.signal(CONT, Target::Tree);
+        if takes_signals {
+            // Where its backend holds on to its input, it lets go of it.
+            running.control.begin_call();
         }
         let [out, err] = std::mem::take(&mut self.printed);
         for (stream, printed) in [(&mut running.stdout, out), (&mut running.stderr, err)] {

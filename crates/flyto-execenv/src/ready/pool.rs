@@ -106,9 +106,20 @@ impl Pool {
 
     /// Ends all that wait, and those that are being started, and returns when they are gone; no other one will wait.
     pub(crate) async fn close(&self) {
+        self.state().is_closed = true;
+        self.make_way().await;
+    }
+
+    /// Whether a process waits or is being started to wait.
+    pub(crate) fn holds_any(&self) -> bool {
+        let state = self.state();
+        state.n_starts > 0 || state.programs.iter().any(|it| !it.waiting.is_empty())
+    }
+
+    /// Ends all that wait, and those that are being started, and returns when they are gone. None is started after a call that runs.
+    pub(crate) async fn make_way(&self) {
         let waiting = {
             let mut state = self.state();
-            state.is_closed = true;
             state.n_ends += 1;
             let waiting = state.programs.iter_mut().flat_map(|it| std::mem::take(&mut it.waiting));
             waiting.collect()

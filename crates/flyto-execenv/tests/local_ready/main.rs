@@ -2,6 +2,7 @@
 
 #![cfg(all(unix, feature = "local"))]
 
+mod short;
 #[path = "../support/mod.rs"]
 mod support;
 mod unfit;
@@ -266,8 +267,23 @@ async fn a_process_that_was_stopped_while_it_waited_goes_on() {
     let waits = pid_of(dir.path(), Some(first)).await;
     until_waiting(&env, 1).await;
     kill(waits, rustix::process::Signal::STOP);
+    let status = || fs::read_to_string(format!("/proc/{waits}/status")).expect("it is there");
+    while !status().contains("State:\tT") {
+        yield_now().await;
+    }
     let next = call(&env, &script, "x").await;
     assert_eq!((told(&next).0, is_ready(&next)), (waits, true));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_was_not_stopped_gets_no_signal() {
+    let env = env(ReadyOptions::new());
+    let script = format!("trap 'echo resumed' CONT; {ECHO}");
+    call(&env, &script, "x").await;
+    until_waiting(&env, 1).await;
+    let outcome = call(&env, &script, "x").await;
+    assert!(is_ready(&outcome) && told(&outcome).1 == "x", "{outcome:?}");
 }
 
 #[tokio::test]
