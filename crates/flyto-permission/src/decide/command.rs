@@ -206,7 +206,10 @@ impl<'a> Judge<'a> {
                 Some(_) => command.words.len() - start,
                 None => matched.n_allowed,
             };
-            if n_words > 0 && places.analysis.is_elsewhere(command, start, n_words) {
+            if n_words > 0
+                && places.analysis.is_elsewhere(command, start, n_words)
+                && !self.stays(places)
+            {
                 is_elsewhere = true;
                 continue;
             }

@@ -83,6 +83,20 @@ impl<'a> Judge<'a> {
         Places { analysis, known, directories }
     }
 
+    /// Whether each change of directory of a line leads to where it starts, as agents write
+    /// `cd /project && ./run`.
+    pub(super) fn stays(&self, places: &Places<'_>) -> bool {
+        /// Steps for a path that is looked up.
+        const LOOK_UP: usize = 64;
+        let Some(dirs) = &places.directories else { return false };
+        let located = |path: &str| {
+            let is_left = self.steps().take(LOOK_UP);
+            self.starts.locate(path).ok().filter(|_| is_left).map(|it| it.resolved)
+        };
+        let start = located(".");
+        start.is_some() && dirs.iter().all(|it| located(it) == start)
+    }
+
     /// Rules for files and hosts that ask or deny, for each word of a command;
     /// whether one leads to keys, which is a danger.
     pub(super) fn narrow_path_words(&mut self, command: &Command, places: &Places<'_>) -> bool {
