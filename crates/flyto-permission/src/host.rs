@@ -132,6 +132,24 @@ pub(crate) fn ipv6(text: &str) -> Option<std::net::Ipv6Addr> {
     ip.split('%').next()?.parse().ok()
 }
 
+/// The IPv6 addresses that stand in a text behind a character of no name, or behind a
+/// port and a colon: in `TCP6:[2001:db8::1]:80`, `("2001:db8::1", 80)` and
+/// `a.org:80:2001:db8::1`.
+pub(crate) fn ipv6_in(text: &str) -> impl Iterator<Item = Address> {
+    /// As many colons as an address has at most, and the one before it.
+    const MAX_COLONS: usize = 10;
+    let is_of_word = |it: char| it.is_alphanumeric() || matches!(it, ':' | '.' | '-' | '_');
+    let words = text.split(move |it| !is_of_word(it)).filter(|it| it.contains(':'));
+    words.flat_map(|word| {
+        let word = word.trim_end_matches('.');
+        // One colon at the end is of the sentence.
+        let word = word.strip_suffix(':').filter(|it| !it.ends_with(':')).unwrap_or(word);
+        let behind = word.rmatch_indices(':').map(|(at, _)| &word[at + 1..]);
+        let ips = behind.take(MAX_COLONS).chain([word]).filter_map(ipv6);
+        ips.map(|it| address(&Host::Ipv6(it)))
+    })
+}
+
 /// Whether a text starts with a scheme that names a host also without slashes:
 /// `http:example.org`.
 pub(crate) fn has_web_scheme(text: &str) -> bool {

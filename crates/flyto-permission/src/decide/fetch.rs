@@ -106,6 +106,7 @@ impl Judge<'_> {
             let hosts = rest.split(['/', '?', '#']).next().unwrap_or(rest);
             let hosts = &hosts[..hosts.floor_char_boundary(MAX_TIDIED_BYTES)];
             if hosts.contains(is_beside_host) {
+                self.narrow_ipv6_in(text, hosts);
                 for host in hosts.split(is_beside_host).filter(|it| !it.is_empty()) {
                     self.narrow_plain_url(host, false);
                 }
@@ -156,16 +157,11 @@ impl Judge<'_> {
         }
         let index = self.index;
         let mut rules: Vec<&crate::Rule> = Vec::new();
-        // What parts names parts these.
-        let ends = |it: char| {
-            it.is_whitespace() || matches!(it, '"' | '\'' | ',' | '=' | '<' | '>' | '(' | ')')
-        };
-        for part in text.split(ends).filter(|it| host::ipv6(it).is_some()) {
+        for address in host::ipv6_in(text) {
             if !self.steps().take(READ) {
                 return;
             }
-            let address = host::read_behind_scheme(part).ok();
-            let rule = address.and_then(|it| index.narrowing_host(&it.host));
+            let rule = index.narrowing_host(&address.host);
             rules.extend(rule.filter(|it| !rules.contains(it)));
         }
         for part in text.split(|it: char| it.is_whitespace() || is_beside_host(it)) {
@@ -256,14 +252,30 @@ impl Judge<'_> {
             let first = text.split(is_beside_host).next().unwrap_or(text);
             let starts = first.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
             found.extend(starts.map(|at| &first[at..]));
+            // A value that is an IPv6 address begins with a colon, or with letters of a name.
+            let starts = text.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
+            found.extend(starts.map(|at| &text[at..]).filter(|it| host::ipv6(it).is_some()));
         }
-        // The parts of an IPv6 address are none.
-        found.extend(text.split([',', '=']).filter(|it| host::ipv6(it).is_some()));
         found.retain(|it| it.len() < text.len() && !it.is_empty());
         found.sort_unstable();
         found.dedup();
         for part in found {
             self.narrow_plain_url(part, false);
+        }
+        // What is one address was read as such.
+        if host::ipv6(text).is_none() {
+            let before = text.split_once("://").map_or(text, |(before, _)| before);
+            self.narrow_ipv6_in(text, before);
+        }
+    }
+
+    /// The IPv6 addresses in a part of a text without blanks, which hold what parts names.
+    fn narrow_ipv6_in(&mut self, text: &str, part: &str) {
+        for address in host::ipv6_in(part) {
+            if !self.steps().take(READ) {
+                return;
+            }
+            self.narrow_host(text, &address, false);
         }
     }
 

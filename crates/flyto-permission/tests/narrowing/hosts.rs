@@ -62,6 +62,30 @@ fn a_host_is_found_at_each_place_of_a_text() {
     check_input(&localhost, &PermissionClass::GENERIC, name, Verdict::Ask);
 }
 
+#[test]
+fn an_ipv6_address_is_found_beside_other_characters() {
+    let rules = denying("WebFetch(domain:[2001:db8::1])");
+    for text in [
+        "2001:db8::1",
+        "2001:DB8:0:0::1",
+        "a.org,2001:db8::1",
+        "(2001:db8::1)",
+        "tcp://[2001:db8::1]:80",
+        "mongodb://[2001:db8::2]:1,[2001:db8::1]:1/db",
+        "a.org:80:2001:db8::1",
+        "TCP6:[2001:db8::1]:80",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+    }
+    for text in ["at 2001:db8::1.", "at (2001:db8::1)", "x: [2001:db8::1]:80; y", "2001:db8::1: no"]
+    {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    for text in ["std::db8::1", "2001:db8::1f", "x2001:db8::1", "at 2001:db8::1:1", "12:30:45"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
 /// What a rule that allows one host says of a call that may reach others.
 #[test]
 fn a_rule_that_allows_a_host_allows_no_other() {
