@@ -187,7 +187,8 @@ const MAX_EXPANDED: usize = 64;
 /// The hosts that a program which expands braces and brackets of an address by
 /// itself, as curl does, may find in a text: `good.org` and `evil.org` in
 /// `{good,evil}.org`, `evil.org` in `[e-e]vil.org`. `None` for more than
-/// [`MAX_EXPANDED`].
+/// [`MAX_EXPANDED`] in what has the form of an address: behind a scheme, with `@` or a
+/// dot before its first slash. `[a-z][a-z]` is most likely a pattern.
 ///
 /// Looked at are the text, what stands behind each `://` and, before the first
 /// slash, behind each `=`. What curl expands is a list in braces, none in another,
@@ -203,10 +204,27 @@ pub(crate) fn expanded(text: &str) -> Option<Vec<String>> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let values = text[..end].match_indices('=').map(|(at, _)| at + 1);
     let addresses = text.match_indices("://").map(|(at, sign)| at + sign.len());
+    let is_of_address =
+        |it: char| matches!(it, '.' | '@' | '%' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}');
     let mut starts = std::iter::once(0).chain(values).chain(addresses);
     let mut res = Vec::new();
     for at in starts.by_ref().take(MAX_STARTS) {
-        res.extend(expanded_at(&text[at..])?);
+        let start = &text[at..];
+        // A slash in braces may end one of the hosts.
+        let authority = match start.contains('{') {
+            true => start,
+            false => start.split(['/', '?', '#']).next().unwrap_or(start),
+        };
+        match expanded_at(start) {
+            Some(hosts) => res.extend(hosts),
+            None if has_web_scheme(start)
+                || text[..at].ends_with('/')
+                || authority.contains(is_of_address) =>
+            {
+                return None;
+            }
+            None => {}
+        }
         if res.len() > MAX_EXPANDED {
             return None;
         }

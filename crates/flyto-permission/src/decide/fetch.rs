@@ -117,7 +117,9 @@ impl Judge<'_> {
     /// A text without `://`: a program that connects may take a host for an
     /// address, and `http:host` has no slashes.
     fn narrow_plain_url(&mut self, text: &str, is_address: bool) {
-        if !is_address && text.contains(char::is_whitespace) {
+        // Slashes alone end a pattern of sed: `s/[a-z]//`.
+        let is_bare = text.bytes().all(|it| it == b'/');
+        if !is_address && (is_bare || text.contains(char::is_whitespace)) {
             return;
         }
         let is_explicit = is_address || text.starts_with("//") || host::has_web_scheme(text);
