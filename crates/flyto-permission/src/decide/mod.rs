@@ -8,7 +8,7 @@
 //! `command` for command lines, `program` for paths of programs, `argument` for
 //! commands in their arguments, `word` for their words as paths and addresses, `input`
 //! for the texts of an input, `reach` for wildcards, `file` for paths, `text` for texts
-//! as paths, `fetch` for addresses; `named` finds the rules for the tool itself,
+//! as paths, `escape` for texts without their escapes, `fetch` for addresses; `named` finds the rules for the tool itself,
 //! `protected` has the places that need a rule of their own. A part of which nothing
 //! can be told is asked, and so is a call without any reason.
 //!
@@ -27,6 +27,7 @@
 mod argument;
 #[cfg(feature = "bash")]
 mod command;
+mod escape;
 mod fetch;
 mod file;
 mod input;

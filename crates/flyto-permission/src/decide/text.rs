@@ -9,6 +9,7 @@
 //! | without blanks: what stands between `=`, `,`, `:`, `@` | that of the rule |
 //! | the path of an address with the scheme `file` | that of the rule |
 //! | with blanks, quotes or brackets: its parts | ask |
+//! | without its escapes (`a\/b`, `a%2Fb`): the whole, and its parts | ask |
 //! | of several lines: each line that is one word, or begins as a path | ask |
 
 use std::borrow::Cow;
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 use flyto_tools::Access;
 use percent_encoding::percent_decode_str;
 
-use super::{Judge, Source, cut, file::Purpose};
+use super::{Judge, Source, cut, escape::unescaped, file::Purpose};
 use crate::{Subject, glob::Glob, index::Narrows};
 
 /// Longest path that the system opens (path_resolution(7)).
@@ -37,6 +38,8 @@ const MAX_DECODED_BYTES: usize = 3 * MAX_PATH_BYTES;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
+/// How many bytes of a text are looked through in a step.
+const LOOKED_THROUGH: usize = 16;
 /// How many parts of a text are sorted in a step.
 const SORTED: usize = 2;
 /// What comparing a part of a text by its letters costs, in comparisons of patterns.
@@ -68,7 +71,47 @@ impl Judge<'_> {
             }
         }
         self.narrow_further_readings(text, access);
+        self.only_reads = false;
+        if !self.is_line {
+            self.narrow_unescaped(text);
+        }
         self.only_reads = before;
+    }
+
+    /// What a text is without its escapes: a guess, so what a rule names is asked. One
+    /// that is a path behind percent signs is looked at as a path; with backslashes, as
+    /// `\/usr\/`, it is most likely a pattern. The words of a command line are looked at
+    /// one by one.
+    fn narrow_unescaped(&mut self, text: &str) {
+        let narrows = self.index.narrows_paths();
+        for reading in unescaped(text) {
+            // What it costs to look at a part is counted for the part.
+            if !self.steps().take(1 + reading.len() / LOOKED_THROUGH) {
+                return;
+            }
+            let only = reading.split('\0').next().unwrap_or(&reading).trim();
+            let is_path = only.starts_with(['/', '~']) && !only.contains('\n');
+            if is_path && only.len() <= MAX_PATH_BYTES && !text.contains('\\') {
+                self.narrow_reading(only, Access::Unknown);
+            }
+            if !narrows {
+                continue;
+            }
+            let is_word = !only.contains(char::is_whitespace);
+            let words = if is_word { path_words(only) } else { Vec::new() };
+            let before = guessed_parts(text);
+            let parts: Vec<_> = guessed_parts(only).into_iter().chain(words).collect();
+            if !self.steps().take(parts.len() / SORTED) {
+                return;
+            }
+            let is_new =
+                |it: &&str| it.len() <= MAX_PATH_BYTES && before.binary_search(it).is_err();
+            for part in parts.into_iter().filter(is_new) {
+                if !self.narrow_guess(part) {
+                    return;
+                }
+            }
+        }
     }
 
     /// Parts of a text, each of which may be a path. In a text with blanks, or with

@@ -16,6 +16,7 @@
 
 use super::{
     Judge, Source, cut,
+    escape::unescaped,
     protected::may_touch_keys,
     reach::is_wild,
     text::{MAX_ENDS, is_quoting, is_separator, path_words, paths_of_addresses},
@@ -299,13 +300,19 @@ impl<'a> Judge<'a> {
             self.narrow_hosts_in_text(text);
             self.narrow_expanding_host(text);
         }
-        // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
-        if self.index.narrows_paths()
-            && text.contains(is_quoting)
-            && !base.command.connects_to_nothing()
-        {
+        // A text for a program that reads it, as `open("a/b")` or `{"path":"a\/b"}`: it is a guess, so it is asked.
+        if !self.index.narrows_paths() || base.command.connects_to_nothing() {
+            return;
+        }
+        let unescaped = unescaped(text);
+        let written = Some(text).filter(|it| it.contains(is_quoting));
+        let readings = written.into_iter().chain(unescaped.iter().map(String::as_str));
+        for reading in readings {
+            if !self.steps().take_text(reading) {
+                return;
+            }
             let base = guess_base(base);
-            for path in text.split(|it| is_quoting(it) || is_separator(it)) {
+            for path in reading.split(|it| is_quoting(it) || is_separator(it)) {
                 if !path.is_empty() {
                     self.narrow_path_part(path, false, &base, found);
                 }

@@ -86,6 +86,41 @@ fn an_ipv6_address_is_found_beside_other_characters() {
     }
 }
 
+/// A text may be data for a program that takes escapes off.
+#[test]
+fn escapes_hide_no_host() {
+    let rules = denying("WebFetch(domain:evil.org)");
+    for text in [
+        r#"{"url":"http:\/\/evil.org\/x"}"#,
+        r#"{"url": "http:\/\/evil.org\/x"}"#,
+        r#"{"body":"{\"url\":\"http:\\/\\/evil.org\"}"}"#,
+        r#"{"host":"\u0065vil\u002eorg"}"#,
+        r"x\nevil.org\ny",
+        "http%3A%2F%2Fevil.org",
+        "http%253A%252F%252Fevil.org%252Fx",
+        "see http%3A%2F%2Fevil.org, please",
+        "https://good.org/?next=http%3A%2F%2Fevil.org",
+        "//evil.org/x.js hello",
+        r#"<script src="//evil.org/x.js"></script>"#,
+        "a ///evil.org/x",
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    for text in [
+        r#"{"url":"http:\/\/good.org\/evil.org"}"#,
+        "https://good.org/?next=https%3A%2F%2F%5Bx",
+        r"/https?:\/\/[^\s]+/",
+        r"C:\new\evil.orgs",
+        "a // evil, org",
+        "100%evil",
+    ] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    let all = denying("WebFetch");
+    check_text(&all, r#"{"url":"http:\/\/good.org"}"#, Verdict::Ask);
+    check_text(&all, r"a\/b c%20d", Verdict::Allow);
+}
+
 /// What a rule that allows one host says of a call that may reach others.
 #[test]
 fn a_rule_that_allows_a_host_allows_no_other() {

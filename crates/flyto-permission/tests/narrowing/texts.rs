@@ -274,3 +274,32 @@ fn a_text_of_many_addresses_is_decided() {
         assert!(decision.verdict > Verdict::Allow, "{shown}: {decision}");
     }
 }
+
+/// A text may be data for a program that takes escapes off.
+#[test]
+fn escapes_hide_no_path() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for text in [
+        r#"{"path":"secret\/k"}"#,
+        r#"{"path": "secret\/k"}"#,
+        r#"{"path": "\u0073ecret/k"}"#,
+        r#"{"body":"{\"path\": \"secret\\/k\"}"}"#,
+        r"x\nsecret/k\n",
+        "secret%2Fk",
+        "see secret%2Fk",
+        "/api/files?path=secret%2Fk",
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    check_text(&rules, "%2Fhome%2Fada%2Fproject%2Fsecret%2Fk", Verdict::Deny);
+    check_text(&denying("Read(.env)"), r#"{"p": "\u002eenv"}"#, Verdict::Ask);
+    for text in ["secret%", r"\secret", "100%secret", "a%20secret", r"se\dcret/k"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    let none = denying("Bash(rm:*)");
+    check_text(&none, "%2Fetc%2Fshadow", Verdict::Deny);
+    check_text(&none, r"^\/etc\/shadow", Verdict::Allow);
+    // Those of a command line are of its shell.
+    let line = json!({"command": r"echo secret\/k"});
+    check_input(&rules, &PermissionClass::GENERIC, line, Verdict::Allow);
+}
