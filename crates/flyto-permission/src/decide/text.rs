@@ -8,6 +8,7 @@
 //! | the whole, without blanks at its ends, up to a NUL | that of the rule |
 //! | without blanks: what stands between `=`, `,`, `:`, `@` | that of the rule |
 //! | the path of an address with the scheme `file` | that of the rule |
+//! | what stands behind three slashes of another one: `sqlite:///a/b` is `a/b` | that of the rule |
 //! | with blanks, quotes or brackets: its parts | ask |
 //! | without its escapes (`a\/b`, `a%2Fb`): the whole, and its parts | ask |
 //! | of several lines: each line that is one word, or begins as a path | ask |
@@ -392,6 +393,31 @@ fn path_of_address(rest: &str) -> [Option<Cow<'_, str>>; 2] {
     [path, from_root]
 }
 
+/// The relative paths of addresses without a host, as clients of databases read them:
+/// `sqlite:///a/b` is `a/b`, and `sqlite:////a/b` is `/a/b`
+/// ([SQLAlchemy](https://docs.sqlalchemy.org/en/20/dialects/sqlite.html#connect-strings)).
+/// Some take it from behind two slashes, which is a host to others, so that counts for
+/// schemes that begin with `sqlite`.
+///
+/// Up to the end of a word, and up to a query. Those with the scheme `file` are from
+/// the root.
+fn relative_paths(text: &str) -> impl Iterator<Item = &str> {
+    let addresses = text.match_indices("://").take(MAX_ADDRESSES);
+    let relative = addresses.filter_map(|(at, sign)| {
+        let is_of_scheme = |it: char| it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.');
+        let scheme = text[..at].rsplit(|it| !is_of_scheme(it)).next().unwrap_or_default();
+        let begins =
+            |name: &str| scheme.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let rest = &text[at + sign.len()..];
+        let rest = rest.split(ends_address).next().unwrap_or(rest);
+        match rest.strip_prefix('/') {
+            Some(path) => Some(path).filter(|it| !it.starts_with('/') && !begins("file")),
+            None => Some(rest).filter(|_| begins("sqlite")),
+        }
+    });
+    relative.flat_map(|it| [it, it.split(['?', '#']).next().unwrap_or(it)])
+}
+
 /// Parts of a text with blanks, quotes or brackets that may be paths.
 ///
 /// Each once: what stands between separators, and what stands between these, blanks,
@@ -407,6 +433,7 @@ fn guessed_parts(text: &str) -> Vec<&str> {
     } else if text.contains(is_quoting) {
         res.extend(text.split(is_separator).map(|it| it.trim_matches(is_quoting)));
         res.extend(text.split(is_around));
+        res.extend(relative_paths(text));
     }
     res.retain(|it| !it.is_empty());
     res.sort_unstable();
@@ -443,7 +470,7 @@ pub(super) fn is_separator(it: char) -> bool {
 }
 
 /// What of a word may be a path: all of it, what stands behind and between
-/// separators, and what follows the letters of an option.
+/// separators, what follows the letters of an option, and relative paths of addresses.
 pub(super) fn path_words(word: &str) -> Vec<&str> {
     let is_option = word.starts_with('-');
     let separators: Vec<usize> = word.match_indices(is_separator).map(|(at, _)| at).collect();
@@ -465,6 +492,7 @@ pub(super) fn path_words(word: &str) -> Vec<&str> {
         let n_ends = if all { ends.len() } else { 1 };
         res.extend(ends.iter().take(n_ends).map(|end| &word[start..*end]));
     }
+    res.extend(relative_paths(word));
     res.retain(|it| !it.is_empty());
     res
 }

@@ -218,6 +218,29 @@ fn an_address_of_a_file_may_have_no_slash() {
     check_script(&rules, "echo 'file:///a[b]'", Verdict::Allow);
 }
 
+/// Clients of databases open a file relative to where they run.
+#[test]
+fn an_address_without_a_host_may_be_relative() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for text in [
+        "sqlite:///secret/k",
+        "sqlite+aiosqlite:///secret/k?timeout=1",
+        "SQLite:///./secret/k",
+        "duckdb:///secret/k",
+        "sqlite3://secret/k",
+        "url=sqlite:///secret/k",
+        "sqlite:////home/ada/project/secret/k",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+        check_script(&rules, &format!("db '{text}'"), Verdict::Deny);
+    }
+    check_text(&rules, "see sqlite:///secret/k for it", Verdict::Ask);
+    check_text(&denying("Read(secret/k)"), "sqlite:///secret/k?mode=ro", Verdict::Deny);
+    for text in ["https://secret/k", "file:///secret/k", "sqlite:////secret/k", "sqlite://"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
 #[test]
 fn a_script_of_sed_opens_files() {
     let rules = denying("Read(/home/ada/project/secret/**)");
