@@ -9,6 +9,7 @@
 //! | without blanks: what stands between `=`, `,`, `:`, `@` | that of the rule |
 //! | the path of an address with the scheme `file` | that of the rule |
 //! | what stands behind three slashes of another one: `sqlite:///a/b` is `a/b` | that of the rule |
+//! | with wildcards, which a program may read: `s*/k`, `**/secret`, `s{ecret,x}` | ask, where it spells the place |
 //! | with blanks, quotes or brackets: its parts | ask |
 //! | without its escapes (`a\/b`, `a%2Fb`): the whole, and its parts | ask |
 //! | of several lines: each line that is one word, or begins as a path | ask |
@@ -133,6 +134,16 @@ impl Judge<'_> {
                 if let Ok(location) = self.starts.locate(path) {
                     self.narrow_location(path, &location, true);
                 }
+                self.narrow_pattern(path);
+            }
+        }
+        if !only.contains(char::is_whitespace) {
+            self.narrow_pattern(only);
+            for path in self.cases(only) {
+                if !self.narrow_guess(&path) {
+                    break;
+                }
+                self.narrow_pattern(&path);
             }
         }
         if self.is_line {
@@ -198,10 +209,7 @@ impl Judge<'_> {
         }
         let is_long = only.len() > MAX_DECODED_BYTES;
         if behind_schemes(only).nth(MAX_ADDRESSES).is_some() || is_long && is_address {
-            self.unread_addresses(
-                text,
-                "it holds longer addresses, or more of them, than are read",
-            );
+            self.unread_paths(text, "it holds longer addresses, or more of them, than are read");
         }
         self.narrow_expanding_address(text);
         for path in further_readings(text) {
@@ -220,11 +228,11 @@ impl Judge<'_> {
     /// A text with the address of a file that a program may expand to others.
     pub(super) fn narrow_expanding_address(&mut self, text: &str) {
         if has_expanding_address(text) {
-            self.unread_addresses(text, "a program may expand braces and brackets in its path");
+            self.unread_paths(text, "a program may expand braces and brackets in its path");
         }
     }
 
-    fn unread_addresses(&mut self, text: &str, why: &'static str) {
+    pub(super) fn unread_paths(&mut self, text: &str, why: &'static str) {
         let subject = Subject::Path { path: cut(text), resolved: None, access: Access::Unknown };
         self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
     }

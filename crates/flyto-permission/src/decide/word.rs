@@ -11,12 +11,15 @@
 //! | literal | that of the rule that names it |
 //! | a few literal cases, as `s{a,b}` | that of the rules that name one |
 //! | a wildcard | ask, where it may stand for what a rule names, or for a link to it |
+//! | one between quotes, which the program may read | ask, where it spells what a rule names |
+//! | a pathspec of git, as `:/a` | ask, where a rule names it from the directory or a root |
 //! | relative, behind a literal `cd` | ask, where a rule names it from one of the directories |
 //! | anything else, as `$x`, or words that `xargs` appends | ask |
 
 use super::{
     Judge, Source, cut,
     escape::unescaped,
+    pattern::{MAX_GLOB_BYTES, path_of_pathspec},
     protected::may_touch_keys,
     reach::is_wild,
     text::{MAX_ENDS, is_quoting, is_separator, path_words, paths_of_addresses},
@@ -31,8 +34,6 @@ use crate::{
 
 /// Most options of one command that name a directory, as `-C` does.
 const MAX_OPTIONS: usize = 3;
-/// Longest word with wildcards of which it is looked up what it stands for: twice the longest name of a file.
-const MAX_GLOB_BYTES: usize = 512;
 /// How many bytes of a path are put behind a directory in a step.
 const COPIED: usize = 16;
 
@@ -51,6 +52,8 @@ struct Base<'c> {
     is_fixed: bool,
     /// Others, in which it may; `None` for any.
     others: Option<Vec<String>>,
+    /// What is looked up may be no path.
+    is_guess: bool,
 }
 
 /// What was found of the words of a command.
@@ -295,6 +298,12 @@ impl<'a> Judge<'a> {
             if base.command.runs_sed() {
                 self.narrow_sed_script(text, base, found);
             }
+            if let Some(path) = path_of_pathspec(text) {
+                // It may start at the top of the work tree, which is most likely a root.
+                let mut base = guess_base(base);
+                base.others.iter_mut().for_each(|it| it.extend_from_slice(self.index.roots()));
+                self.narrow_path_part(path, false, &base, found);
+            }
         }
         if self.index.narrows().hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
@@ -306,7 +315,9 @@ impl<'a> Judge<'a> {
         }
         let unescaped = unescaped(text);
         let written = Some(text).filter(|it| it.contains(is_quoting));
-        let readings = written.into_iter().chain(unescaped.iter().map(String::as_str));
+        let cases = self.cases(text);
+        let others = unescaped.iter().chain(&cases).map(String::as_str);
+        let readings = written.into_iter().chain(others);
         for reading in readings {
             if !self.steps().take_text(reading) {
                 return;
@@ -364,6 +375,14 @@ impl<'a> Judge<'a> {
                 false => self.narrow_path(path, path, true),
             };
         }
+        // In a text that is read by a program, `a*b` is most likely a product.
+        let is_pattern = narrows
+            && (!is_glob && is_wild(path))
+            && (!base.is_guess || path.contains('/'))
+            && !base.command.connects_to_nothing();
+        if is_pattern && (!is_relative || base.is_fixed) {
+            self.narrow_pattern(path);
+        }
         if !is_relative {
             return;
         }
@@ -381,6 +400,9 @@ impl<'a> Judge<'a> {
                 true => self.narrow_bounded_glob(&whole),
                 false => self.narrow_path(&whole, path, false),
             };
+            if is_pattern {
+                self.narrow_pattern(&whole);
+            }
         }
     }
 
@@ -488,7 +510,7 @@ impl<'a> Judge<'a> {
 fn guess_base<'c>(base: &Base<'c>) -> Base<'c> {
     let others = base.others.iter().flatten().cloned();
     let others = std::iter::once(".".to_owned()).chain(others).collect();
-    Base { command: base.command, is_fixed: false, others: Some(others) }
+    Base { command: base.command, is_fixed: false, others: Some(others), is_guess: true }
 }
 
 /// Directories in which a command may look its words up: those of the line, and
@@ -497,7 +519,7 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
     let options = directory_options(command);
     let is_fixed = !command.moved;
     let (Some(of_line), Some(options)) = (&places.directories, options) else {
-        return Base { command, is_fixed, others: None };
+        return Base { command, is_fixed, others: None, is_guess: false };
     };
     let mut others = of_line.clone();
     if !is_fixed {
@@ -517,7 +539,7 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
         };
         others.extend(of_option);
     }
-    Base { command, is_fixed, others: Some(others) }
+    Base { command, is_fixed, others: Some(others), is_guess: false }
 }
 
 /// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None`

@@ -211,9 +211,13 @@ fn an_address_of_a_file_may_have_no_slash() {
         check_text(&none, text, Verdict::Allow);
     }
     // curl makes other names of braces and brackets.
-    for text in ["file:///home/ada/project/s[e-e]cret/k", "file:///home/ada/project/secre{t/k,x}"] {
+    // A list in braces is read.
+    for (text, of_script) in [
+        ("file:///home/ada/project/s[e-e]cret/k", Verdict::Ask),
+        ("file:///home/ada/project/secre{t/k,x}", Verdict::Deny),
+    ] {
         check_text(&rules, text, Verdict::Ask);
-        check_script(&rules, &format!("curl -s '{text}'"), Verdict::Ask);
+        check_script(&rules, &format!("curl -s '{text}'"), of_script);
     }
     check_script(&rules, "echo 'file:///a[b]'", Verdict::Allow);
 }
@@ -238,6 +242,62 @@ fn an_address_without_a_host_may_be_relative() {
     check_text(&denying("Read(secret/k)"), "sqlite:///secret/k?mode=ro", Verdict::Deny);
     for text in ["https://secret/k", "file:///secret/k", "sqlite:////secret/k", "sqlite://"] {
         check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+/// A program may read wildcards and braces in a text.
+#[test]
+fn a_wildcard_that_spells_a_place_is_asked() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    let many = format!("s{}/k", "{e,x}".repeat(7));
+    for text in [
+        "s*/**",
+        "secre[t]/k",
+        "./s?cret/k",
+        "**/secret/k",
+        "*/secret",
+        "--glob=s*/k",
+        "a:s*/k",
+        "/home/ada/project/s*/k",
+        "{secret,x}/**",
+        "s{ecret,x}/k",
+        "s{x,e}{c,x}ret/*",
+        &many,
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    // What a program finds by itself is not known by its words.
+    let data = format!("{{{}}}", "1,".repeat(80));
+    for text in [
+        "*",
+        "**/*",
+        "**/*.rs",
+        "*/k",
+        "src/**/*.rs",
+        "^s.*$",
+        "[a-z]+/",
+        "what?",
+        "is s*/k one",
+        "a[0]",
+        "s[0]",
+        "*/*",
+        "{a,b}/x",
+        "https://a.org/secret?x=*",
+        &data,
+    ] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    for (rule, text, expected) in [
+        ("Read(.env)", ".en?", Verdict::Ask),
+        ("Read(.env)", "**/*.env", Verdict::Ask),
+        ("Read(.env)", ".*", Verdict::Allow),
+        ("Read(~/.ssh/**)", "~/.s*/id", Verdict::Ask),
+        ("Edit(package-lock.json)", "pack*.json", Verdict::Ask),
+        ("Edit(package-lock.json)", "**/*.json", Verdict::Allow),
+        ("Read(*.pem)", "*.rs", Verdict::Allow),
+        ("Read(src/**/*.pem)", "src/**/*.rs", Verdict::Allow),
+    ] {
+        check_text(&denying(rule), text, expected);
     }
 }
 
