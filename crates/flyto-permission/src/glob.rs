@@ -57,6 +57,35 @@ enum Part {
     Any,
 }
 
+impl Part {
+    /// Whether it has a wildcard, and a letter with which it fits this name.
+    fn spells(&self, name: &str) -> bool {
+        match self {
+            Self::Wild(tokens) => {
+                let is_extension = tokens.starts_with(&[Token::Many, Token::Char('.')])
+                    && tokens[1..].iter().all(|it| matches!(it, Token::Char(_)));
+                let is_meant = !is_extension || name.starts_with('.');
+                is_meant && !self.is_open() && fits(tokens, name)
+            }
+            Self::Literal(_) | Self::Any => false,
+        }
+    }
+
+    /// Whether it has no letter or digit of a name.
+    fn is_open(&self) -> bool {
+        let spells = |it: &Token| match it {
+            Token::Char(it) => it.is_alphanumeric(),
+            Token::Set { negated, ranges } => !negated && ranges.iter().all(|(a, b)| a == b),
+            Token::One | Token::Many => false,
+        };
+        match self {
+            Self::Literal(_) => false,
+            Self::Wild(tokens) => !tokens.iter().any(spells),
+            Self::Any => true,
+        }
+    }
+}
+
 /// What a wildcard part is made of, one for each character of a name or for a run
 /// of them: `?` is any one character, `*` any number of them. A set is `[…]`, with
 /// pairs of the first and last character of each range; `[!…]` and `[^…]` are
@@ -192,6 +221,43 @@ impl Glob {
             (Anchor::Anywhere, [Part::Literal(name)]) => Some(name),
             _ => None,
         }
+    }
+
+    /// Whether this pattern, read from where `place` starts, spells the last name of
+    /// that place behind a wildcard, or in a part with one: `s*/k` and `**/secret` spell
+    /// `secret`, and `*/k` does not. It may fit the place then, or what lies below it.
+    ///
+    /// A part of stars alone, as `*` and `**`, stands for any number of names, since
+    /// some programs have a star stand for slashes. One for an extension, as `*.rs`,
+    /// spells hidden names alone.
+    pub(crate) fn spells(&self, place: &[&str]) -> bool {
+        made(1 + self.parts.len() * place.len() / 8);
+        // For the first `i` names of the place: no part so far fits them, literal ones do, or some with a wildcard.
+        let mut reached = vec![0_u8; place.len() + 1];
+        const LITERAL: u8 = 1;
+        const WILD: u8 = 2;
+        reached[0] = LITERAL;
+        for part in &self.parts {
+            let mut next = vec![0; place.len() + 1];
+            for i in 0..=place.len() {
+                next[i] = match part {
+                    it if it.is_open() && (reached[i] > 0 || (i > 0 && next[i - 1] > 0)) => WILD,
+                    Part::Literal(it) if i > 0 && &**it == place[i - 1] => reached[i - 1],
+                    it if i > 0 && reached[i - 1] > 0 && it.spells(place[i - 1]) => WILD,
+                    _ => 0,
+                };
+            }
+            reached = next;
+            if !part.is_open() && reached[place.len()] == WILD {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a part with a wildcard, and with a letter, fits this name.
+    pub(crate) fn spells_name(&self, name: &str) -> bool {
+        self.parts.iter().any(|it| it.spells(name))
     }
 
     /// Whether the literal parts before the first wildcard hold `place` in one
@@ -353,6 +419,34 @@ mod tests {
         check("*.pem", "/srv/app/a.pem", false, true);
         check("**/keys/*", "/srv/app/keys/a", false, true);
         check("**/keys/*", "/srv/keys", false, false);
+    }
+
+    #[test]
+    fn a_pattern_spells_a_place() {
+        for (pattern, spells) in [
+            ("/s*/k", true),
+            ("/secre[t]/k", true),
+            ("/[s][e]???[t]", true),
+            ("/**/secret/k", true),
+            ("/*/secret", true),
+            ("/*cret", true),
+            ("/secret/*", false),
+            ("/*/k", false),
+            ("/**/*", false),
+            ("/[a-z]*/k", false),
+            ("/??????/k", false),
+            ("/x*/secret", false),
+            ("/s*x", false),
+        ] {
+            let glob = Glob::parse(pattern).unwrap();
+            assert_eq!(glob.spells(&["secret"]), spells, "{pattern}");
+            assert!(!glob.spells(&[]), "{pattern}");
+        }
+        let glob = Glob::parse("/a/s*/k").unwrap();
+        assert!(glob.spells(&["a", "secret"]) && glob.spells_name("secret"));
+        assert!(!glob.spells(&["b", "secret"]) && !glob.spells_name("a"));
+        let glob = Glob::parse("/*.rs").unwrap();
+        assert!(glob.spells_name(".rs") && !glob.spells_name("build.rs"));
     }
 
     #[test]

@@ -132,6 +132,24 @@ pub(crate) fn ipv6(text: &str) -> Option<std::net::Ipv6Addr> {
     ip.split('%').next()?.parse().ok()
 }
 
+/// The IPv6 addresses that stand in a text behind a character of no name, or behind a
+/// port and a colon: in `TCP6:[2001:db8::1]:80`, `("2001:db8::1", 80)` and
+/// `a.org:80:2001:db8::1`.
+pub(crate) fn ipv6_in(text: &str) -> impl Iterator<Item = Address> {
+    /// As many colons as an address has at most, and the one before it.
+    const MAX_COLONS: usize = 10;
+    let is_of_word = |it: char| it.is_alphanumeric() || matches!(it, ':' | '.' | '-' | '_');
+    let words = text.split(move |it| !is_of_word(it)).filter(|it| it.contains(':'));
+    words.flat_map(|word| {
+        let word = word.trim_end_matches('.');
+        // One colon at the end is of the sentence.
+        let word = word.strip_suffix(':').filter(|it| !it.ends_with(':')).unwrap_or(word);
+        let behind = word.rmatch_indices(':').map(|(at, _)| &word[at + 1..]);
+        let ips = behind.take(MAX_COLONS).chain([word]).filter_map(ipv6);
+        ips.map(|it| address(&Host::Ipv6(it)))
+    })
+}
+
 /// Whether a text starts with a scheme that names a host also without slashes:
 /// `http:example.org`.
 pub(crate) fn has_web_scheme(text: &str) -> bool {
@@ -169,7 +187,8 @@ const MAX_EXPANDED: usize = 64;
 /// The hosts that a program which expands braces and brackets of an address by
 /// itself, as curl does, may find in a text: `good.org` and `evil.org` in
 /// `{good,evil}.org`, `evil.org` in `[e-e]vil.org`. `None` for more than
-/// [`MAX_EXPANDED`].
+/// [`MAX_EXPANDED`] in what has the form of an address: behind a scheme, with `@` or a
+/// dot before its first slash. `[a-z][a-z]` is most likely a pattern.
 ///
 /// Looked at are the text, what stands behind each `://` and, before the first
 /// slash, behind each `=`. What curl expands is a list in braces, none in another,
@@ -185,10 +204,27 @@ pub(crate) fn expanded(text: &str) -> Option<Vec<String>> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let values = text[..end].match_indices('=').map(|(at, _)| at + 1);
     let addresses = text.match_indices("://").map(|(at, sign)| at + sign.len());
+    let is_of_address =
+        |it: char| matches!(it, '.' | '@' | '%' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}');
     let mut starts = std::iter::once(0).chain(values).chain(addresses);
     let mut res = Vec::new();
     for at in starts.by_ref().take(MAX_STARTS) {
-        res.extend(expanded_at(&text[at..])?);
+        let start = &text[at..];
+        // A slash in braces may end one of the hosts.
+        let authority = match start.contains('{') {
+            true => start,
+            false => start.split(['/', '?', '#']).next().unwrap_or(start),
+        };
+        match expanded_at(start) {
+            Some(hosts) => res.extend(hosts),
+            None if has_web_scheme(start)
+                || text[..at].ends_with('/')
+                || authority.contains(is_of_address) =>
+            {
+                return None;
+            }
+            None => {}
+        }
         if res.len() > MAX_EXPANDED {
             return None;
         }

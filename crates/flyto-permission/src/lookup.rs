@@ -30,7 +30,6 @@ pub(crate) struct Lookup<'a> {
 }
 
 /// Steps for a pattern that a path with wildcards is compared with.
-#[cfg(feature = "bash")]
 const PATTERN: usize = 8;
 
 impl<'a> Lookup<'a> {
@@ -203,7 +202,6 @@ impl<'a> Lookup<'a> {
     }
 
     /// The strongest rule that asks or denies by a pattern that `may_apply`.
-    #[cfg(feature = "bash")]
     pub(crate) fn narrowing_path(self, may_apply: impl Fn(&Glob) -> bool) -> Option<&'a Rule> {
         let may_apply = |it: &Glob| self.steps.take(PATTERN) && may_apply(it);
         let mut found = self.all().filter_map(|it| it.paths.narrowing(it, may_apply));

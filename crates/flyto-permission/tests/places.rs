@@ -423,3 +423,28 @@ fn a_rule_opens_a_protected_place_under_the_name_of_its_link() {
     let of_project = [(Verdict::Allow, "Read(~/project/.ssh/**)")];
     check(&of_project, "project/.ssh/id", Access::Read, Verdict::Deny);
 }
+
+/// A pathspec of git starts at the top of the work tree, which is a root.
+#[cfg(feature = "bash")]
+#[test]
+fn a_pathspec_of_git_starts_at_a_root() {
+    let home = home();
+    let project = home.path().join("project");
+    let rules = rules(&[(Verdict::Allow, "Bash"), (Verdict::Deny, "Read(secret/**)")]);
+    let rules = rules.roots([&project]).build();
+    let id = ToolId::parse("shell:run").expect("this is a name");
+    let dir = project.join("src");
+    for (line, expected) in [
+        ("git diff -- ':/secret/k'", Verdict::Ask),
+        ("git diff -- ':(top)secret'", Verdict::Ask),
+        ("git diff -- ':/s*t/k'", Verdict::Ask),
+        ("git diff -- ':/src'", Verdict::Allow),
+    ] {
+        let preview = Preview::new()
+            .with_command_line(["bash", "-c", line])
+            .with_working_dir(dir.to_str().expect("it is UTF-8"));
+        let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+        let decision = rules.decide(&request.working_dir(&dir));
+        assert_eq!(decision.verdict, expected, "{line}: {decision}");
+    }
+}

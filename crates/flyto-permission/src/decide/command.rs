@@ -206,9 +206,7 @@ impl<'a> Judge<'a> {
                 Some(_) => command.words.len() - start,
                 None => matched.n_allowed,
             };
-            if n_words > 0
-                && places.analysis.is_elsewhere(command, start, n_words)
-                && !self.stays(places)
+            if n_words > 0 && places.analysis.is_elsewhere(command, start, n_words) && !self.stays()
             {
                 is_elsewhere = true;
                 continue;

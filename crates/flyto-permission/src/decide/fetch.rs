@@ -11,12 +11,13 @@
 //! | what stands behind `://`, and each host of a list there | that of the rule |
 //! | without blanks: each part between characters of no name | that of the rule |
 //! | with blanks: the same | ask |
+//! | without its escapes (`http:\/\/HOST`, `http%3A%2F%2FHOST`) | ask |
 //! | the path and the query of an address | none |
 //! | a host with braces or brackets, which curl expands | ask, where a rule names one of them, or they are many |
 
-use super::{Judge, Source, cut, input::texts_of};
+use super::{Judge, Source, cut, escape::unescaped, input::texts_of};
 use crate::{
-    Cause, Reason, Standing, Subject, Verdict,
+    Cause, Reason, Rule, Standing, Subject, Verdict,
     host::{self, Address, Pattern},
     index::Narrows,
     rule::Form,
@@ -106,6 +107,7 @@ impl Judge<'_> {
             let hosts = rest.split(['/', '?', '#']).next().unwrap_or(rest);
             let hosts = &hosts[..hosts.floor_char_boundary(MAX_TIDIED_BYTES)];
             if hosts.contains(is_beside_host) {
+                self.narrow_ipv6_in(text, hosts);
                 for host in hosts.split(is_beside_host).filter(|it| !it.is_empty()) {
                     self.narrow_plain_url(host, false);
                 }
@@ -116,7 +118,9 @@ impl Judge<'_> {
     /// A text without `://`: a program that connects may take a host for an
     /// address, and `http:host` has no slashes.
     fn narrow_plain_url(&mut self, text: &str, is_address: bool) {
-        if !is_address && text.contains(char::is_whitespace) {
+        // Slashes alone end a pattern of sed: `s/[a-z]//`.
+        let is_bare = text.bytes().all(|it| it == b'/');
+        if !is_address && (is_bare || text.contains(char::is_whitespace)) {
             return;
         }
         let is_explicit = is_address || text.starts_with("//") || host::has_web_scheme(text);
@@ -145,50 +149,79 @@ impl Judge<'_> {
         self.narrow_host_parts(text);
     }
 
-    /// A text with blanks, such as a script of another language: a host that it
-    /// mentions is asked.
-    ///
-    /// The text is parted at each character that no name of a host has. Each rule is
-    /// told once, however often its host is mentioned.
+    /// A text with blanks, such as a script of another language, or with escapes: a host
+    /// that it mentions is asked.
     pub(super) fn narrow_hosts_in_text(&mut self, text: &str) {
-        if !self.index.narrows().hosts || !text.trim().contains(char::is_whitespace) {
+        if !self.index.narrows().hosts {
             return;
         }
+        // Several readings name the same.
+        let mut rules: Vec<Rule> = Vec::new();
+        if text.trim().contains(char::is_whitespace) {
+            self.find_mentioned_hosts(text, &mut rules);
+        }
+        // No host holds a blank, so words without an escape are the same without it.
+        let is_escaped = |it: &&str| it.contains(['\\', '%']);
+        let escaped: Vec<&str> = text.split_whitespace().filter(is_escaped).collect();
+        for reading in unescaped(&escaped.join(" ")) {
+            if !self.steps().take_text(&reading) {
+                break;
+            }
+            self.find_guessed_url(&reading, &mut rules);
+            self.find_mentioned_hosts(&reading, &mut rules);
+        }
+        for rule in rules {
+            let subject = Subject::Url { url: cut(text), host: None };
+            self.reasons.push(Reason::new(Verdict::Ask, subject, Cause::Possible { rule }));
+        }
+    }
+
+    /// Adds the rules for a reading of a text that may be an address. What cannot be
+    /// read of it is not asked.
+    fn find_guessed_url(&mut self, reading: &str, rules: &mut Vec<Rule>) {
+        let (n_reasons, n_unread) = (self.reasons.len(), self.unread.len());
+        self.narrow_url(reading, false);
+        self.unread.truncate(n_unread);
+        for it in self.reasons.split_off(n_reasons) {
+            if let Cause::Rule { rule } = it.cause
+                && !rules.contains(&rule)
+            {
+                rules.push(rule);
+            }
+        }
+    }
+
+    /// Adds the rules for the hosts that a text mentions, each once.
+    ///
+    /// The text is parted at each character that no name of a host has.
+    fn find_mentioned_hosts(&self, text: &str, rules: &mut Vec<Rule>) {
         let index = self.index;
-        let mut rules: Vec<&crate::Rule> = Vec::new();
-        // What parts names parts these.
-        let ends = |it: char| {
-            it.is_whitespace() || matches!(it, '"' | '\'' | ',' | '=' | '<' | '>' | '(' | ')')
+        let mut add = |rule: Option<&Rule>| {
+            rules.extend(rule.filter(|it| !rules.contains(it)).cloned());
         };
-        for part in text.split(ends).filter(|it| host::ipv6(it).is_some()) {
+        for address in host::ipv6_in(text) {
             if !self.steps().take(READ) {
                 return;
             }
-            let address = host::read_behind_scheme(part).ok();
-            let rule = address.and_then(|it| index.narrowing_host(&it.host));
-            rules.extend(rule.filter(|it| !rules.contains(it)));
+            add(index.narrowing_host(&address.host));
         }
         for part in text.split(|it: char| it.is_whitespace() || is_beside_host(it)) {
+            // An address without its scheme begins with two slashes.
+            let part = part.strip_prefix("//").map_or(part, |it| it.trim_start_matches('/'));
             if part.is_empty() || part.starts_with(['/', '.', '~', '-']) {
                 continue;
             }
             if !self.steps().take(1) {
                 return;
             }
-            let rule = match host::plain_name(part) {
+            add(match host::plain_name(part) {
                 Some(name) => index.narrowing_host(name.as_ref()),
                 // Numbers and other letters take more to read.
                 None if !self.steps().take(READ) => return,
                 None => host::read_behind_scheme(part)
                     .ok()
                     .and_then(|it| index.narrowing_host(&it.host)),
-            };
-            rules.extend(rule.filter(|it| !rules.contains(it)));
-        }
-        for rule in rules {
-            let subject = Subject::Url { url: cut(text), host: None };
-            let cause = Cause::Possible { rule: rule.clone() };
-            self.reasons.push(Reason::new(Verdict::Ask, subject, cause));
+            });
         }
     }
 
@@ -256,14 +289,30 @@ impl Judge<'_> {
             let first = text.split(is_beside_host).next().unwrap_or(text);
             let starts = first.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
             found.extend(starts.map(|at| &first[at..]));
+            // A value that is an IPv6 address begins with a colon, or with letters of a name.
+            let starts = text.char_indices().map(|(at, _)| at).skip(2).take(MAX_LETTERS);
+            found.extend(starts.map(|at| &text[at..]).filter(|it| host::ipv6(it).is_some()));
         }
-        // The parts of an IPv6 address are none.
-        found.extend(text.split([',', '=']).filter(|it| host::ipv6(it).is_some()));
         found.retain(|it| it.len() < text.len() && !it.is_empty());
         found.sort_unstable();
         found.dedup();
         for part in found {
             self.narrow_plain_url(part, false);
+        }
+        // What is one address was read as such.
+        if host::ipv6(text).is_none() {
+            let before = text.split_once("://").map_or(text, |(before, _)| before);
+            self.narrow_ipv6_in(text, before);
+        }
+    }
+
+    /// The IPv6 addresses in a part of a text without blanks, which hold what parts names.
+    fn narrow_ipv6_in(&mut self, text: &str, part: &str) {
+        for address in host::ipv6_in(part) {
+            if !self.steps().take(READ) {
+                return;
+            }
+            self.narrow_host(text, &address, false);
         }
     }
 

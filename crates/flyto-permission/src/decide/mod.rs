@@ -7,8 +7,9 @@
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole,
 //! `command` for command lines, `program` for paths of programs, `argument` for
 //! commands in their arguments, `word` for their words as paths and addresses, `input`
-//! for the texts of an input, `reach` for wildcards, `file` for paths, `text` for texts
-//! as paths, `fetch` for addresses; `named` finds the rules for the tool itself,
+//! for the texts of an input, `reach` for wildcards
+//! of the shell, `pattern` for those of programs, `file` for paths, `text` for texts
+//! as paths, `escape` for texts without their escapes, `fetch` for addresses; `named` finds the rules for the tool itself,
 //! `protected` has the places that need a rule of their own. A part of which nothing
 //! can be told is asked, and so is a call without any reason.
 //!
@@ -27,10 +28,12 @@
 mod argument;
 #[cfg(feature = "bash")]
 mod command;
+mod escape;
 mod fetch;
 mod file;
 mod input;
 mod named;
+mod pattern;
 #[cfg(feature = "bash")]
 mod program;
 mod protected;

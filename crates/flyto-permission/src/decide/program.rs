@@ -53,6 +53,18 @@ impl<'a> Judge<'a> {
         rules.into_iter().filter(is_same).collect()
     }
 
+    /// Whether each change of directory of the line leads to where it starts, as agents
+    /// write `cd /project && ./run`.
+    pub(super) fn stays(&self) -> bool {
+        let Some(dirs) = &self.directories else { return false };
+        let located = |path: &str| {
+            let is_left = self.steps().take(LOOK_UP);
+            self.starts.locate(path).ok().filter(|_| is_left).map(|it| it.resolved)
+        };
+        let start = located(".");
+        start.is_some() && dirs.iter().all(|it| located(it) == start)
+    }
+
     /// The paths that a program may be started by.
     fn spelled(&self, name: &str) -> Spelled {
         if name.starts_with('/') || name.starts_with("~/") {

@@ -129,29 +129,10 @@ impl Judge<'_> {
         if !index.narrows_paths() || !self.spend(index.n_patterns()) {
             return;
         }
-        let homes = [self.request.home_text(), self.starts.real_home()];
-        let (request, starts) = (self.request, &self.starts);
-        let dirs = [
-            request.working_dir_text(),
-            request.program_dir_text(),
-            starts.real_working_dir(),
-            starts.real_program_dir(),
-        ];
-        let roots = index.roots().iter().map(String::as_str);
-        let relative: Vec<&str> = dirs.into_iter().flatten().chain(roots).collect();
-        let may_apply = |it: &crate::glob::Glob| {
-            let base = it.base();
-            let behind =
-                |dir: &str| may_name(parts, &format!("{}/{base}", dir.trim_end_matches('/')));
-            match it.anchor {
-                Anchor::Root => behind(""),
-                Anchor::Home => homes.iter().flatten().any(|it| behind(it)),
-                Anchor::Relative => relative.iter().any(|it| behind(it)),
-                Anchor::Anywhere => match it.plain_name() {
-                    Some(name) => parts.iter().any(|it| fits(it, name)),
-                    None => true,
-                },
-            }
+        let may_apply = |it: &crate::glob::Glob| match (it.anchor, it.plain_name()) {
+            (Anchor::Anywhere, Some(name)) => parts.iter().any(|it| fits(it, name)),
+            (Anchor::Anywhere, None) => true,
+            _ => self.any_place(it, |place| may_name(parts, place)),
         };
         let found = index.narrowing_path(may_apply);
         if let Some(rule) = found {

@@ -8,7 +8,10 @@
 //! | the whole, without blanks at its ends, up to a NUL | that of the rule |
 //! | without blanks: what stands between `=`, `,`, `:`, `@` | that of the rule |
 //! | the path of an address with the scheme `file` | that of the rule |
+//! | what stands behind three slashes of another one: `sqlite:///a/b` is `a/b` | that of the rule |
+//! | with wildcards, which a program may read: `s*/k`, `**/secret`, `s{ecret,x}` | ask, where it spells the place |
 //! | with blanks, quotes or brackets: its parts | ask |
+//! | without its escapes (`a\/b`, `a%2Fb`): the whole, and its parts | ask |
 //! | of several lines: each line that is one word, or begins as a path | ask |
 
 use std::borrow::Cow;
@@ -16,7 +19,7 @@ use std::borrow::Cow;
 use flyto_tools::Access;
 use percent_encoding::percent_decode_str;
 
-use super::{Judge, Source, cut, file::Purpose};
+use super::{Judge, Source, cut, escape::unescaped, file::Purpose};
 use crate::{Subject, glob::Glob, index::Narrows};
 
 /// Longest path that the system opens (path_resolution(7)).
@@ -37,6 +40,8 @@ const MAX_DECODED_BYTES: usize = 3 * MAX_PATH_BYTES;
 /// How far behind the dash of `-xfFILE` the value of an option may start.
 const MAX_LETTERS: usize = 8;
 
+/// How many bytes of a text are looked through in a step.
+const LOOKED_THROUGH: usize = 16;
 /// How many parts of a text are sorted in a step.
 const SORTED: usize = 2;
 /// What comparing a part of a text by its letters costs, in comparisons of patterns.
@@ -68,7 +73,47 @@ impl Judge<'_> {
             }
         }
         self.narrow_further_readings(text, access);
+        self.only_reads = false;
+        if !self.is_line {
+            self.narrow_unescaped(text);
+        }
         self.only_reads = before;
+    }
+
+    /// What a text is without its escapes: a guess, so what a rule names is asked. One
+    /// that is a path behind percent signs is looked at as a path; with backslashes, as
+    /// `\/usr\/`, it is most likely a pattern. The words of a command line are looked at
+    /// one by one.
+    fn narrow_unescaped(&mut self, text: &str) {
+        let narrows = self.index.narrows_paths();
+        for reading in unescaped(text) {
+            // What it costs to look at a part is counted for the part.
+            if !self.steps().take(1 + reading.len() / LOOKED_THROUGH) {
+                return;
+            }
+            let only = reading.split('\0').next().unwrap_or(&reading).trim();
+            let is_path = only.starts_with(['/', '~']) && !only.contains('\n');
+            if is_path && only.len() <= MAX_PATH_BYTES && !text.contains('\\') {
+                self.narrow_reading(only, Access::Unknown);
+            }
+            if !narrows {
+                continue;
+            }
+            let is_word = !only.contains(char::is_whitespace);
+            let words = if is_word { path_words(only) } else { Vec::new() };
+            let before = guessed_parts(text);
+            let parts: Vec<_> = guessed_parts(only).into_iter().chain(words).collect();
+            if !self.steps().take(parts.len() / SORTED) {
+                return;
+            }
+            let is_new =
+                |it: &&str| it.len() <= MAX_PATH_BYTES && before.binary_search(it).is_err();
+            for part in parts.into_iter().filter(is_new) {
+                if !self.narrow_guess(part) {
+                    return;
+                }
+            }
+        }
     }
 
     /// Parts of a text, each of which may be a path. In a text with blanks, or with
@@ -89,6 +134,16 @@ impl Judge<'_> {
                 if let Ok(location) = self.starts.locate(path) {
                     self.narrow_location(path, &location, true);
                 }
+                self.narrow_pattern(path);
+            }
+        }
+        if !only.contains(char::is_whitespace) {
+            self.narrow_pattern(only);
+            for path in self.cases(only) {
+                if !self.narrow_guess(&path) {
+                    break;
+                }
+                self.narrow_pattern(&path);
             }
         }
         if self.is_line {
@@ -154,10 +209,7 @@ impl Judge<'_> {
         }
         let is_long = only.len() > MAX_DECODED_BYTES;
         if behind_schemes(only).nth(MAX_ADDRESSES).is_some() || is_long && is_address {
-            self.unread_addresses(
-                text,
-                "it holds longer addresses, or more of them, than are read",
-            );
+            self.unread_paths(text, "it holds longer addresses, or more of them, than are read");
         }
         self.narrow_expanding_address(text);
         for path in further_readings(text) {
@@ -176,11 +228,11 @@ impl Judge<'_> {
     /// A text with the address of a file that a program may expand to others.
     pub(super) fn narrow_expanding_address(&mut self, text: &str) {
         if has_expanding_address(text) {
-            self.unread_addresses(text, "a program may expand braces and brackets in its path");
+            self.unread_paths(text, "a program may expand braces and brackets in its path");
         }
     }
 
-    fn unread_addresses(&mut self, text: &str, why: &'static str) {
+    pub(super) fn unread_paths(&mut self, text: &str, why: &'static str) {
         let subject = Subject::Path { path: cut(text), resolved: None, access: Access::Unknown };
         self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
     }
@@ -349,6 +401,31 @@ fn path_of_address(rest: &str) -> [Option<Cow<'_, str>>; 2] {
     [path, from_root]
 }
 
+/// The relative paths of addresses without a host, as clients of databases read them:
+/// `sqlite:///a/b` is `a/b`, and `sqlite:////a/b` is `/a/b`
+/// ([SQLAlchemy](https://docs.sqlalchemy.org/en/20/dialects/sqlite.html#connect-strings)).
+/// Some take it from behind two slashes, which is a host to others, so that counts for
+/// schemes that begin with `sqlite`.
+///
+/// Up to the end of a word, and up to a query. Those with the scheme `file` are from
+/// the root.
+fn relative_paths(text: &str) -> impl Iterator<Item = &str> {
+    let addresses = text.match_indices("://").take(MAX_ADDRESSES);
+    let relative = addresses.filter_map(|(at, sign)| {
+        let is_of_scheme = |it: char| it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.');
+        let scheme = text[..at].rsplit(|it| !is_of_scheme(it)).next().unwrap_or_default();
+        let begins =
+            |name: &str| scheme.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let rest = &text[at + sign.len()..];
+        let rest = rest.split(ends_address).next().unwrap_or(rest);
+        match rest.strip_prefix('/') {
+            Some(path) => Some(path).filter(|it| !it.starts_with('/') && !begins("file")),
+            None => Some(rest).filter(|_| begins("sqlite")),
+        }
+    });
+    relative.flat_map(|it| [it, it.split(['?', '#']).next().unwrap_or(it)])
+}
+
 /// Parts of a text with blanks, quotes or brackets that may be paths.
 ///
 /// Each once: what stands between separators, and what stands between these, blanks,
@@ -364,6 +441,7 @@ fn guessed_parts(text: &str) -> Vec<&str> {
     } else if text.contains(is_quoting) {
         res.extend(text.split(is_separator).map(|it| it.trim_matches(is_quoting)));
         res.extend(text.split(is_around));
+        res.extend(relative_paths(text));
     }
     res.retain(|it| !it.is_empty());
     res.sort_unstable();
@@ -400,7 +478,7 @@ pub(super) fn is_separator(it: char) -> bool {
 }
 
 /// What of a word may be a path: all of it, what stands behind and between
-/// separators, and what follows the letters of an option.
+/// separators, what follows the letters of an option, and relative paths of addresses.
 pub(super) fn path_words(word: &str) -> Vec<&str> {
     let is_option = word.starts_with('-');
     let separators: Vec<usize> = word.match_indices(is_separator).map(|(at, _)| at).collect();
@@ -422,6 +500,7 @@ pub(super) fn path_words(word: &str) -> Vec<&str> {
         let n_ends = if all { ends.len() } else { 1 };
         res.extend(ends.iter().take(n_ends).map(|end| &word[start..*end]));
     }
+    res.extend(relative_paths(word));
     res.retain(|it| !it.is_empty());
     res
 }

@@ -11,11 +11,15 @@
 //! | literal | that of the rule that names it |
 //! | a few literal cases, as `s{a,b}` | that of the rules that name one |
 //! | a wildcard | ask, where it may stand for what a rule names, or for a link to it |
+//! | one between quotes, which the program may read | ask, where it spells what a rule names |
+//! | a pathspec of git, as `:/a` | ask, where a rule names it from the directory or a root |
 //! | relative, behind a literal `cd` | ask, where a rule names it from one of the directories |
 //! | anything else, as `$x`, or words that `xargs` appends | ask |
 
 use super::{
     Judge, Source, cut,
+    escape::unescaped,
+    pattern::{MAX_GLOB_BYTES, path_of_pathspec},
     protected::may_touch_keys,
     reach::is_wild,
     text::{MAX_ENDS, is_quoting, is_separator, path_words, paths_of_addresses},
@@ -30,8 +34,6 @@ use crate::{
 
 /// Most options of one command that name a directory, as `-C` does.
 const MAX_OPTIONS: usize = 3;
-/// Longest word with wildcards of which it is looked up what it stands for: twice the longest name of a file.
-const MAX_GLOB_BYTES: usize = 512;
 /// How many bytes of a path are put behind a directory in a step.
 const COPIED: usize = 16;
 
@@ -50,6 +52,8 @@ struct Base<'c> {
     is_fixed: bool,
     /// Others, in which it may; `None` for any.
     others: Option<Vec<String>>,
+    /// What is looked up may be no path.
+    is_guess: bool,
 }
 
 /// What was found of the words of a command.
@@ -81,20 +85,6 @@ impl<'a> Judge<'a> {
         };
         self.directories.clone_from(&directories);
         Places { analysis, known, directories }
-    }
-
-    /// Whether each change of directory of a line leads to where it starts, as agents write
-    /// `cd /project && ./run`.
-    pub(super) fn stays(&self, places: &Places<'_>) -> bool {
-        /// Steps for a path that is looked up.
-        const LOOK_UP: usize = 64;
-        let Some(dirs) = &places.directories else { return false };
-        let located = |path: &str| {
-            let is_left = self.steps().take(LOOK_UP);
-            self.starts.locate(path).ok().filter(|_| is_left).map(|it| it.resolved)
-        };
-        let start = located(".");
-        start.is_some() && dirs.iter().all(|it| located(it) == start)
     }
 
     /// Rules for files and hosts that ask or deny, for each word of a command;
@@ -308,18 +298,32 @@ impl<'a> Judge<'a> {
             if base.command.runs_sed() {
                 self.narrow_sed_script(text, base, found);
             }
+            if let Some(path) = path_of_pathspec(text) {
+                // It may start at the top of the work tree, which is most likely a root.
+                let mut base = guess_base(base);
+                base.others.iter_mut().for_each(|it| it.extend_from_slice(self.index.roots()));
+                self.narrow_path_part(path, false, &base, found);
+            }
         }
         if self.index.narrows().hosts && !base.command.connects_to_nothing() {
             self.narrow_hosts_in_text(text);
             self.narrow_expanding_host(text);
         }
-        // A text for a program that reads it, as `open("a/b")`: it is a guess, so it is asked.
-        if self.index.narrows_paths()
-            && text.contains(is_quoting)
-            && !base.command.connects_to_nothing()
-        {
+        // A text for a program that reads it, as `open("a/b")` or `{"path":"a\/b"}`: it is a guess, so it is asked.
+        if !self.index.narrows_paths() || base.command.connects_to_nothing() {
+            return;
+        }
+        let unescaped = unescaped(text);
+        let written = Some(text).filter(|it| it.contains(is_quoting));
+        let cases = self.cases(text);
+        let others = unescaped.iter().chain(&cases).map(String::as_str);
+        let readings = written.into_iter().chain(others);
+        for reading in readings {
+            if !self.steps().take_text(reading) {
+                return;
+            }
             let base = guess_base(base);
-            for path in text.split(|it| is_quoting(it) || is_separator(it)) {
+            for path in reading.split(|it| is_quoting(it) || is_separator(it)) {
                 if !path.is_empty() {
                     self.narrow_path_part(path, false, &base, found);
                 }
@@ -371,6 +375,14 @@ impl<'a> Judge<'a> {
                 false => self.narrow_path(path, path, true),
             };
         }
+        // In a text that is read by a program, `a*b` is most likely a product.
+        let is_pattern = narrows
+            && (!is_glob && is_wild(path))
+            && (!base.is_guess || path.contains('/'))
+            && !base.command.connects_to_nothing();
+        if is_pattern && (!is_relative || base.is_fixed) {
+            self.narrow_pattern(path);
+        }
         if !is_relative {
             return;
         }
@@ -388,6 +400,9 @@ impl<'a> Judge<'a> {
                 true => self.narrow_bounded_glob(&whole),
                 false => self.narrow_path(&whole, path, false),
             };
+            if is_pattern {
+                self.narrow_pattern(&whole);
+            }
         }
     }
 
@@ -495,7 +510,7 @@ impl<'a> Judge<'a> {
 fn guess_base<'c>(base: &Base<'c>) -> Base<'c> {
     let others = base.others.iter().flatten().cloned();
     let others = std::iter::once(".".to_owned()).chain(others).collect();
-    Base { command: base.command, is_fixed: false, others: Some(others) }
+    Base { command: base.command, is_fixed: false, others: Some(others), is_guess: true }
 }
 
 /// Directories in which a command may look its words up: those of the line, and
@@ -504,7 +519,7 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
     let options = directory_options(command);
     let is_fixed = !command.moved;
     let (Some(of_line), Some(options)) = (&places.directories, options) else {
-        return Base { command, is_fixed, others: None };
+        return Base { command, is_fixed, others: None, is_guess: false };
     };
     let mut others = of_line.clone();
     if !is_fixed {
@@ -524,7 +539,7 @@ fn base<'c>(command: &'c Command, places: &Places<'_>) -> Base<'c> {
         };
         others.extend(of_option);
     }
-    Base { command, is_fixed, others: Some(others) }
+    Base { command, is_fixed, others: Some(others), is_guess: false }
 }
 
 /// Directories that options of a command name: `-C DIR`, `--directory=DIR`. `None`

@@ -141,7 +141,6 @@ impl PathIndex {
     }
 
     /// The strongest rule that asks or denies by a pattern that `may_apply`.
-    #[cfg(feature = "bash")]
     pub(crate) fn narrowing<'a>(
         &self,
         index: &'a Index,

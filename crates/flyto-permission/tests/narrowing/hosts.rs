@@ -62,6 +62,65 @@ fn a_host_is_found_at_each_place_of_a_text() {
     check_input(&localhost, &PermissionClass::GENERIC, name, Verdict::Ask);
 }
 
+#[test]
+fn an_ipv6_address_is_found_beside_other_characters() {
+    let rules = denying("WebFetch(domain:[2001:db8::1])");
+    for text in [
+        "2001:db8::1",
+        "2001:DB8:0:0::1",
+        "a.org,2001:db8::1",
+        "(2001:db8::1)",
+        "tcp://[2001:db8::1]:80",
+        "mongodb://[2001:db8::2]:1,[2001:db8::1]:1/db",
+        "a.org:80:2001:db8::1",
+        "TCP6:[2001:db8::1]:80",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+    }
+    for text in ["at 2001:db8::1.", "at (2001:db8::1)", "x: [2001:db8::1]:80; y", "2001:db8::1: no"]
+    {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    for text in ["std::db8::1", "2001:db8::1f", "x2001:db8::1", "at 2001:db8::1:1", "12:30:45"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+/// A text may be data for a program that takes escapes off.
+#[test]
+fn escapes_hide_no_host() {
+    let rules = denying("WebFetch(domain:evil.org)");
+    for text in [
+        r#"{"url":"http:\/\/evil.org\/x"}"#,
+        r#"{"url": "http:\/\/evil.org\/x"}"#,
+        r#"{"body":"{\"url\":\"http:\\/\\/evil.org\"}"}"#,
+        r#"{"host":"\u0065vil\u002eorg"}"#,
+        r"x\nevil.org\ny",
+        "http%3A%2F%2Fevil.org",
+        "http%253A%252F%252Fevil.org%252Fx",
+        "see http%3A%2F%2Fevil.org, please",
+        "https://good.org/?next=http%3A%2F%2Fevil.org",
+        "//evil.org/x.js hello",
+        r#"<script src="//evil.org/x.js"></script>"#,
+        "a ///evil.org/x",
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    for text in [
+        r#"{"url":"http:\/\/good.org\/evil.org"}"#,
+        "https://good.org/?next=https%3A%2F%2F%5Bx",
+        r"/https?:\/\/[^\s]+/",
+        r"C:\new\evil.orgs",
+        "a // evil, org",
+        "100%evil",
+    ] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    let all = denying("WebFetch");
+    check_text(&all, r#"{"url":"http:\/\/good.org"}"#, Verdict::Ask);
+    check_text(&all, r"a\/b c%20d", Verdict::Allow);
+}
+
 /// What a rule that allows one host says of a call that may reach others.
 #[test]
 fn a_rule_that_allows_a_host_allows_no_other() {

@@ -211,11 +211,94 @@ fn an_address_of_a_file_may_have_no_slash() {
         check_text(&none, text, Verdict::Allow);
     }
     // curl makes other names of braces and brackets.
-    for text in ["file:///home/ada/project/s[e-e]cret/k", "file:///home/ada/project/secre{t/k,x}"] {
+    // A list in braces is read.
+    for (text, of_script) in [
+        ("file:///home/ada/project/s[e-e]cret/k", Verdict::Ask),
+        ("file:///home/ada/project/secre{t/k,x}", Verdict::Deny),
+    ] {
         check_text(&rules, text, Verdict::Ask);
-        check_script(&rules, &format!("curl -s '{text}'"), Verdict::Ask);
+        check_script(&rules, &format!("curl -s '{text}'"), of_script);
     }
     check_script(&rules, "echo 'file:///a[b]'", Verdict::Allow);
+}
+
+/// Clients of databases open a file relative to where they run.
+#[test]
+fn an_address_without_a_host_may_be_relative() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for text in [
+        "sqlite:///secret/k",
+        "sqlite+aiosqlite:///secret/k?timeout=1",
+        "SQLite:///./secret/k",
+        "duckdb:///secret/k",
+        "sqlite3://secret/k",
+        "url=sqlite:///secret/k",
+        "sqlite:////home/ada/project/secret/k",
+    ] {
+        check_text(&rules, text, Verdict::Deny);
+        check_script(&rules, &format!("db '{text}'"), Verdict::Deny);
+    }
+    check_text(&rules, "see sqlite:///secret/k for it", Verdict::Ask);
+    check_text(&denying("Read(secret/k)"), "sqlite:///secret/k?mode=ro", Verdict::Deny);
+    for text in ["https://secret/k", "file:///secret/k", "sqlite:////secret/k", "sqlite://"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+}
+
+/// A program may read wildcards and braces in a text.
+#[test]
+fn a_wildcard_that_spells_a_place_is_asked() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    let many = format!("s{}/k", "{e,x}".repeat(7));
+    for text in [
+        "s*/**",
+        "secre[t]/k",
+        "./s?cret/k",
+        "**/secret/k",
+        "*/secret",
+        "--glob=s*/k",
+        "a:s*/k",
+        "/home/ada/project/s*/k",
+        "{secret,x}/**",
+        "s{ecret,x}/k",
+        "s{x,e}{c,x}ret/*",
+        &many,
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    // What a program finds by itself is not known by its words.
+    let data = format!("{{{}}}", "1,".repeat(80));
+    for text in [
+        "*",
+        "**/*",
+        "**/*.rs",
+        "*/k",
+        "src/**/*.rs",
+        "^s.*$",
+        "[a-z]+/",
+        "what?",
+        "is s*/k one",
+        "a[0]",
+        "s[0]",
+        "*/*",
+        "{a,b}/x",
+        "https://a.org/secret?x=*",
+        &data,
+    ] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    for (rule, text, expected) in [
+        ("Read(.env)", ".en?", Verdict::Ask),
+        ("Read(.env)", "**/*.env", Verdict::Ask),
+        ("Read(.env)", ".*", Verdict::Allow),
+        ("Read(~/.ssh/**)", "~/.s*/id", Verdict::Ask),
+        ("Edit(package-lock.json)", "pack*.json", Verdict::Ask),
+        ("Edit(package-lock.json)", "**/*.json", Verdict::Allow),
+        ("Read(*.pem)", "*.rs", Verdict::Allow),
+        ("Read(src/**/*.pem)", "src/**/*.rs", Verdict::Allow),
+    ] {
+        check_text(&denying(rule), text, expected);
+    }
 }
 
 #[test]
@@ -273,4 +356,33 @@ fn a_text_of_many_addresses_is_decided() {
         let decision = decided(&rules, &text);
         assert!(decision.verdict > Verdict::Allow, "{shown}: {decision}");
     }
+}
+
+/// A text may be data for a program that takes escapes off.
+#[test]
+fn escapes_hide_no_path() {
+    let rules = denying("Read(/home/ada/project/secret/**)");
+    for text in [
+        r#"{"path":"secret\/k"}"#,
+        r#"{"path": "secret\/k"}"#,
+        r#"{"path": "\u0073ecret/k"}"#,
+        r#"{"body":"{\"path\": \"secret\\/k\"}"}"#,
+        r"x\nsecret/k\n",
+        "secret%2Fk",
+        "see secret%2Fk",
+        "/api/files?path=secret%2Fk",
+    ] {
+        check_text(&rules, text, Verdict::Ask);
+    }
+    check_text(&rules, "%2Fhome%2Fada%2Fproject%2Fsecret%2Fk", Verdict::Deny);
+    check_text(&denying("Read(.env)"), r#"{"p": "\u002eenv"}"#, Verdict::Ask);
+    for text in ["secret%", r"\secret", "100%secret", "a%20secret", r"se\dcret/k"] {
+        check_text(&rules, text, Verdict::Allow);
+    }
+    let none = denying("Bash(rm:*)");
+    check_text(&none, "%2Fetc%2Fshadow", Verdict::Deny);
+    check_text(&none, r"^\/etc\/shadow", Verdict::Allow);
+    // Those of a command line are of its shell.
+    let line = json!({"command": r"echo secret\/k"});
+    check_input(&rules, &PermissionClass::GENERIC, line, Verdict::Allow);
 }
