@@ -1,6 +1,9 @@
 //! `evolve list`: the tools of the store, and what waits.
 
-use std::path::Path;
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use flyto_diagnostics::Source;
 use flyto_evolve::{Loaded, NeedsReview, Pending, Store, Unapproved, Version};
@@ -185,11 +188,9 @@ fn fault(pending: &Pending, loaded: &Loaded) -> Option<String> {
 
 /// Adds versions that cannot be used while a newer one is in force.
 fn add_older(damaged: &mut Vec<flyto_evolve::Damaged>, store: &Store) -> Result<(), Stop> {
-    for it in store.damaged_history().map_err(failed)? {
-        if damaged.iter().all(|known| known.path != it.path) {
-            damaged.push(it);
-        }
-    }
+    let known: HashSet<PathBuf> = damaged.iter().map(|it| it.path.clone()).collect();
+    let older = store.damaged_history().map_err(failed)?;
+    damaged.extend(older.into_iter().filter(|it| !known.contains(&it.path)));
     Ok(())
 }
 
