@@ -124,7 +124,8 @@ impl TrustStore {
         };
         let text = serde_json::to_string_pretty(&record)?;
         let path = self.path(project);
-        replace(&path, text.as_bytes(), Flush::Now)?;
+        let named = |err: io::Error| io::Error::new(err.kind(), format!("{path:?}: {err}"));
+        replace(&path, text.as_bytes(), Flush::Now).map_err(named)?;
         Ok(Trusted::new(record))
     }
 

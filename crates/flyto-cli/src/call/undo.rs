@@ -53,8 +53,8 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
 fn named(calls: &[String], store: &UndoStore) -> Result<Vec<UndoRecord>, Stop> {
     if calls.is_empty() {
         let latest = store.next().map_err(|err| {
-            let older =
-                store.latest().ok().flatten().filter(|_| matches!(err, UndoError::Unsure { .. }));
+            let is_of_call = matches!(err, UndoError::Unsure { .. } | UndoError::Unusable { .. });
+            let older = store.latest().ok().flatten().filter(|_| is_of_call);
             let stop = failed(err);
             match older {
                 Some(older) => {

@@ -46,6 +46,13 @@ fn list(place: &Place) -> Vec<Value> {
     json["calls"].as_array().unwrap().clone()
 }
 
+/// The files of the records.
+fn records(place: &Place) -> Vec<PathBuf> {
+    let dir = fs::read_dir(place.path().join("home/.local/state/flyto/undo")).unwrap();
+    let paths = dir.map(|it| it.unwrap().path());
+    paths.filter(|it| it.extension().is_some_and(|it| it == "json")).collect()
+}
+
 fn is_there(place: &Place, name: &str) -> bool {
     place.exists(&format!("plugins/p/{name}"))
 }
@@ -192,6 +199,25 @@ fn an_undoing_that_was_interrupted_is_not_repeated() {
     let ran = undo(&place, &[&id]).run();
     assert!(ran.stderr().contains("an undoing of it ended early (cancelled)"), "{}", ran.shown());
     assert_eq!(list(&place)[0]["state"], "unsure");
+}
+
+/// What a full disk leaves, or an edit.
+#[test]
+fn a_record_that_cannot_be_read_lets_no_older_call_be_undone() {
+    let place = with_files();
+    let older = call(&place, &["p:make", "name=a"]);
+    let known = records(&place);
+    call(&place, &["p:make", "name=b"]);
+    let newest = records(&place).into_iter().find(|it| !known.contains(it)).unwrap();
+    fs::write(&newest, "{\"call\": \"x").unwrap();
+    let ran = undo(&place, &[]).run();
+    let told = ran.stderr();
+    assert!(told.contains(newest.to_str().unwrap()), "{told}");
+    let earlier = format!("`flyto --plugins plugins undo {older}` undoes the call before it");
+    assert!(told.contains(&earlier), "{told}");
+    assert_eq!((ran.code, is_there(&place, "a")), (Some(3), true));
+    assert_eq!(undo(&place, &[&older]).run().code, Some(0));
+    assert!(!is_there(&place, "a"));
 }
 
 #[test]

@@ -313,17 +313,23 @@ impl UndoStore {
         Ok(records.into_iter().find(|it| it.state == UndoState::Open && it.undoes.is_none()))
     }
 
-    /// The call that is undone where none is named: the [latest](Self::latest), unless a later one may have been undone. An
-    /// older call in its place would be a surprise.
+    /// The call that is undone where none is named: the [latest](Self::latest), unless a later one may have been undone, or
+    /// has a record that cannot be read. An older call in its place would be a surprise.
     ///
     /// # Errors
     ///
-    /// [`UndoError::Unsure`] of that later call, and those of [`list`](Self::list).
+    /// [`UndoError::Unsure`] or [`UndoError::Unusable`] of that later call, and those of [`list`](Self::list).
     pub fn next(&self) -> Result<Option<UndoRecord>, UndoError> {
         let is_passed_over =
             |it: &UndoRecord| it.undoes.is_some() || matches!(it.state, UndoState::Undone { .. });
-        let first = self.list()?.records.into_iter().find(|it| !is_passed_over(it));
-        first.map(|it| it.check().map(|()| it)).transpose()
+        let mut names = self.names()?;
+        names.sort_by(|a, b| b.cmp(a));
+        for name in names {
+            if let Some(record) = self.read(&name)?.filter(|it| !is_passed_over(it)) {
+                return record.check().map(|()| Some(record));
+            }
+        }
+        Ok(None)
     }
 
     /// Reads a record by the name of its file; `None` where it was removed meanwhile.
@@ -356,9 +362,10 @@ impl UndoStore {
 
     /// Waits for the lock of those that write, for [`LOCK_TIME`] at most, and makes the directory where it is missing.
     fn lock(&self) -> Result<File, UndoError> {
-        let failed = |err| UndoError::io(format!("lock the records in {:?}", self.dir), err);
-        disk::private_dir(&self.dir).map_err(failed)?;
+        let made = disk::private_dir(&self.dir);
+        made.map_err(|err| UndoError::io(format!("make the directory {:?}", self.dir), err))?;
         let path = self.dir.join(LOCK);
+        let failed = |err| UndoError::io(format!("lock the records by {path:?}"), err);
         let lock = match disk::new_file(&path) {
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => disk::open(&path),
             new => new,
