@@ -150,6 +150,14 @@ fn findings_say_what_to_write_instead() {
             r#"F0407 /command: `{{.Names}}` is no parameter that the schema lists [list it in "properties"; where another program is to read it, make a script of the command]"#
         ]],
     );
+    check(
+        json!({"script": "wc -l {{.path}}; docker ps --format '{{.Names}}'"}),
+        expect![[
+            r#"F0407 /script: `{{.path}}` is no placeholder in a script [write `"$TOOL_INPUT_PATH"`, or make a command of the script]"#
+        ]],
+    );
+    // It is for another program.
+    check(json!({"script": "echo '{{.path}}' | fill \"$TOOL_INPUT_PATH\""}), expect![[""]]);
     // Each placeholder of 6 bytes becomes 15.
     check(
         json!({

@@ -131,8 +131,10 @@ pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
         bound(&pointer, &what, text.len(), MAX_SCRIPT_BYTES, "make two tools of it");
         shebang(text, &pointer, &mut res);
     }
-    if let Body::Command(text) = &def.body {
-        unlisted(def, text, &mut res);
+    match &def.body {
+        Body::Command(text) => unlisted(def, text, &mut res),
+        Body::Script(text) => unreplaced(def, text, &mut res),
+        Body::Composite(_) => {}
     }
     for (index, tag) in def.tags.iter().enumerate() {
         if tag.is_empty() || tag.len() > 64 || tag.chars().any(char::is_control) {
@@ -272,6 +274,22 @@ fn unlisted(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
             "write `{{{{.{name}}}}}`; where another program is to read it, make a script of the command"
         );
         res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
+    }
+}
+
+/// A placeholder stays as text in a script, whose values are variables. Where the script reads that variable as well, the text is
+/// for another program.
+fn unreplaced(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
+    for name in placeholder_names(text) {
+        let Some(variable) = variable_name(name).filter(|_| def.parameters().any(|it| it == name))
+        else {
+            continue;
+        };
+        if !text.contains(&variable) {
+            let what = format!("`{{{{.{name}}}}}` is no placeholder in a script");
+            let help = format!("write `\"${variable}\"`, or make a command of the script");
+            res.push(Fault::new(codes::PLACEHOLDER, "/script", what).help(help));
+        }
     }
 }
 
