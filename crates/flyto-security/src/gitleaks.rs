@@ -6,7 +6,7 @@
 //! and compiled when a keyword of theirs is met.
 //!
 //! A file is taken as a whole or not at all. Its bounds: [`MAX_BYTES`] for the text, [`MAX_RULES`]
-//! and [`MAX_KEYWORDS`] for a guard, [`PATTERN_BYTES`] of memory for one compiled pattern. Matching is linear in the
+//! and [`MAX_KEYWORDS`] for a guard, [`MAX_PATTERN_BYTES`] for one pattern and [`MAX_CLASSES`] for all of them, [`PATTERN_BYTES`] of memory for one compiled pattern. Matching is linear in the
 //! content for each rule, since the regex crate does not backtrack; what a user pays is one pass
 //! for each rule of which a keyword is in the content.
 
@@ -34,6 +34,12 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_RULES: usize = 4096;
 /// Most keywords, those of former files counted: to build their automaton takes time with the square of their number.
 const MAX_KEYWORDS: usize = 8192;
+
+/// The longest pattern, in bytes: gitleaks' own have up to some 2,000.
+const MAX_PATTERN_BYTES: usize = 16 * 1024;
+/// Most classes in all patterns of a guard, those of former files counted. To read one as `\w` or `[^a]` takes time and
+/// memory for hundreds of ranges: 6 kB. Gitleaks' own file has some 2,000.
+const MAX_CLASSES: usize = 16 * 1024;
 
 /// The most memory of one compiled pattern.
 ///
@@ -82,6 +88,30 @@ pub enum RulesError {
     TooManyKeywords {
         /// The most that are taken.
         /// 8,192, with those that the guard had before.
+        max: usize,
+    },
+    /// A pattern is longer than one may be.
+    #[error(
+        "failed to read the rule {rule:?}: its key {key:?} has a pattern of {bytes} bytes, more than {max_bytes}; split it"
+    )]
+    LongPattern {
+        /// The rule's id; empty for the allow lists of the whole file.
+        rule: String,
+        /// The key that has the pattern.
+        key: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// The most that is taken: 16 KiB.
+        max_bytes: usize,
+    },
+    /// The patterns have more classes of characters than a guard takes, such as `\w`, `\p{L}` and `[^a]`.
+    #[error(
+        "failed to read the rule {rule:?}: the rules up to it have more than {max} classes such as \\w or [^a]; leave some out"
+    )]
+    TooManyClasses {
+        /// The id of the first rule that is too much; empty for the allow lists of the whole file.
+        rule: String,
+        /// The most that are taken: 16,384, with those that the guard had before.
         max: usize,
     },
     /// It is no TOML, or not in gitleaks' form; the source has line and column.
@@ -197,6 +227,30 @@ impl Lazy {
     fn all(texts: &[String], rule: &str, key: &'static str) -> Result<Vec<Self>, RulesError> {
         texts.iter().map(|it| Self::new(it, rule, key)).collect()
     }
+}
+
+impl RuleEntry {
+    /// All patterns of the rule, each with its key.
+    fn patterns(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let own = self.regex.iter().map(|it| ("regex", it));
+        let lists = self.allowlist.iter().chain(&self.allowlists).flat_map(AllowEntry::patterns);
+        own.chain(self.path.iter().map(|it| ("path", it))).chain(lists)
+    }
+}
+
+impl AllowEntry {
+    /// All patterns of the list, each with its key.
+    fn patterns(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let paths = self.paths.iter().map(|it| ("allowlists.paths", it));
+        paths.chain(self.regexes.iter().map(|it| ("allowlists.regexes", it)))
+    }
+}
+
+/// How many classes of characters a pattern has that stand for hundreds of ranges: `\w`, `\P{L}`, `[^a]`. What is taken out
+/// by a backslash counts as well, so it may be too many and never too few.
+fn count_classes(pattern: &str) -> usize {
+    let pairs = pattern.as_bytes().windows(2);
+    pairs.filter(|it| *it == b"[^" || it[0] == b'\\' && b"wWdDsSpPbB".contains(&it[1])).count()
 }
 
 /// Puts a backslash before each `{` that begins no repetition.
@@ -368,6 +422,8 @@ pub(crate) struct UserRules {
     owners: Vec<usize>,
     /// The keywords, for the next automaton.
     texts: Vec<String>,
+    /// Classes in all patterns.
+    n_classes: usize,
 }
 
 impl UserRules {
@@ -392,6 +448,22 @@ impl UserRules {
         let n_keywords: usize = rules.iter().map(|it| it.keywords.len()).sum();
         if self.texts.len() + n_keywords > MAX_KEYWORDS {
             return Err(RulesError::TooManyKeywords { max: MAX_KEYWORDS });
+        }
+        let mut n_classes = self.n_classes;
+        let of_file = allowlist.iter().chain(&allowlists).flat_map(AllowEntry::patterns);
+        let of_rules = rules.iter().flat_map(|rule| {
+            rule.patterns().map(|(key, pattern)| (rule.id.as_str(), key, pattern))
+        });
+        for (rule, key, pattern) in of_file.map(|(key, it)| ("", key, it)).chain(of_rules) {
+            let (rule, bytes) = (rule.to_owned(), pattern.len());
+            if bytes > MAX_PATTERN_BYTES {
+                let max_bytes = MAX_PATTERN_BYTES;
+                return Err(RulesError::LongPattern { rule, key, bytes, max_bytes });
+            }
+            n_classes += count_classes(pattern);
+            if n_classes > MAX_CLASSES {
+                return Err(RulesError::TooManyClasses { rule, max: MAX_CLASSES });
+            }
         }
         let mut allow = Vec::new();
         for entry in allowlist.iter().chain(&allowlists) {
@@ -421,6 +493,7 @@ impl UserRules {
             let filled = entry.keywords.iter().filter(|it| !it.is_empty());
             keywords.extend(filled.map(|it| (owner, it.clone())));
         }
+        self.n_classes = n_classes;
         self.rules.extend(added);
         self.allow.extend(allow);
         for (owner, keyword) in keywords {

@@ -421,6 +421,16 @@ fn wrong_rules_are_refused_with_their_place() {
     let keywords: Vec<_> = (0..20_000).map(|it| format!("'k{it}'")).collect();
     let rule = format!("[[rules]]\nid='a'\nregex='x'\nkeywords=[{}]", keywords.join(","));
     assert!(matches!(refused(&rule), RulesError::TooManyKeywords { max: 8192 }));
+
+    // Each `\w` takes 6 kB to read.
+    let long = format!("[[rules]]\nid='b'\nregex='{}'", "a".repeat(20_000));
+    expect![[r#"failed to read the rule "b": its key "regex" has a pattern of 20000 bytes, more than 16384; split it"#]]
+        .assert_eq(&refused(&long).to_string());
+    let classes = r"\w[^a]\p{L}".repeat(1000);
+    let wide = format!("[[rules]]\nid='c'\nregex='x'\nallowlist.regexes=['{classes}']\n");
+    expect![[r#"failed to read the rule "c": the rules up to it have more than 16384 classes such as \w or [^a]; leave some out"#]]
+        .assert_eq(&refused(&wide.repeat(6)).to_string());
+    assert!(DefaultGuard::builder().gitleaks_toml(&wide.repeat(5)).is_ok());
 }
 
 #[test]
