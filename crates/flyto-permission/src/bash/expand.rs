@@ -44,6 +44,7 @@ impl<'a> Parser<'a> {
                 }
             }
             Some(b'[') => {
+                self.note_dialect();
                 self.note("arithmetic in square brackets, which not every shell reads");
                 self.pos += 2;
                 self.arithmetic("]")?;
@@ -80,6 +81,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 self.pos += 1;
+                self.out.quotes_substitution = true;
                 word.push('$');
             }
         }

@@ -298,7 +298,12 @@ impl Analysis {
             program.contains('/') && !program.starts_with(['/', '~'])
         };
         let moves = |it: &Command| !it.moves.is_empty();
-        let by_other = self.commands.iter().any(|it| moves(it) && !std::ptr::eq(it, command));
+        // What moves behind a command that runs once comes too late for it.
+        let at = self.commands.iter().position(|it| std::ptr::eq(it, command));
+        let before = at.filter(|_| !command.repeated).unwrap_or(self.commands.len());
+        let by_other = self.commands.iter().enumerate().any(|(i, it)| {
+            moves(it) && Some(i) != at && (i < before || it.repeated || it.parent != command.parent)
+        });
         // A rule with all words of `env -C DIR ./run` names the directory.
         let by_itself = moves(command) && command.levels.first().is_some_and(|it| it.start < start);
         let named = start..start + n_words;

@@ -135,6 +135,14 @@ impl Word {
         }
     }
 
+    /// The here-documents whose lines are a part of it, by their numbers.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = usize> + '_ {
+        self.marks.iter().filter_map(|(_, mark)| match mark {
+            Mark::Document { slot } => Some(*slot),
+            _ => None,
+        })
+    }
+
     /// What the shell replaces, in the order of the text.
     pub(super) fn marks(&self) -> &[(usize, Mark)] {
         &self.marks

@@ -92,6 +92,11 @@ impl<'a> Judge<'a> {
             }
         }
         self.search(command, is_named, 0, &mut search);
+        for at in command.arguments() {
+            for slot in command.words[at].documents() {
+                self.search_text(analysis.heredoc(slot).unwrap_or_default(), 0, &mut search);
+            }
+        }
         if command.feeds_runner {
             self.search_printed(command, &mut search);
         }
@@ -101,10 +106,15 @@ impl<'a> Judge<'a> {
                     Some(text) => self.search_text(text, 0, &mut search),
                     None => self.search_mentions(word.known_text(), &mut search),
                 },
-                Input::Heredoc { slot, .. } => {
-                    let text = analysis.heredoc(*slot).unwrap_or_default();
-                    self.search_text(text, 0, &mut search);
-                }
+                Input::Heredoc { slot, .. } => match analysis.heredoc(*slot) {
+                    Some(text) => self.search_text(text, 0, &mut search),
+                    None => {
+                        let subject = Subject::Command { text: command.text.clone() };
+                        let why = "a text that it may run is known only when it runs";
+                        let hides = Narrows { commands: true, paths: false, hosts: false };
+                        self.unclear((subject, why, ""), hides, Source::Guess);
+                    }
+                },
             }
         }
         for rule in search.rules {

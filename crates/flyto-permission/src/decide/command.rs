@@ -297,7 +297,7 @@ impl<'a> Judge<'a> {
     /// What a value that is no plain word comes from: one that is known may hold a danger.
     fn source_of_value(&mut self, word: &Word) -> Source {
         let Some((_, value)) = known(word).and_then(|it| it.split_once('=')) else {
-            return Source::Evaluated;
+            return Source::Class;
         };
         if !self.steps().take_line(value.len()) {
             return Source::Class;
@@ -459,7 +459,13 @@ impl<'a> Judge<'a> {
 /// path, an address or the name of a program.
 fn assigns_plain_value(word: &Word) -> bool {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&it);
-    known(word).is_some_and(|it| it.bytes().all(is_plain))
+    // Options may run programs, and `PATH` says which ones a name is.
+    known(word).is_some_and(|it| {
+        let (name, value) = it.split_once('=').unwrap_or((it, ""));
+        !name.trim_end_matches('+').eq_ignore_ascii_case("PATH")
+            && !value.starts_with('-')
+            && value.bytes().all(is_plain)
+    })
 }
 
 /// Beginnings of the paths that bash opens as connections.

@@ -20,6 +20,7 @@ use super::super::{
     Command, Word,
     variables::{assigned_name, is_harmless, is_harmless_inside, is_name},
 };
+use super::names_stream;
 use super::options::{is_harmless_letter, is_harmless_name};
 
 pub(super) const EVALUATES: &str =
@@ -38,7 +39,12 @@ pub(super) const READ: [&str; 2] = [SETS_UNKNOWN, CHANGES];
 pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(), &'static str> {
     let words = command.words_from(start).get(1..).unwrap_or_default();
     match name {
-        "." | "source" | "shopt" => Err(CHANGES),
+        // A file is read as a script of that name is run; a stream may have a text of the line.
+        "." | "source" => match words.first().and_then(Word::literal) {
+            Some(path) if !names_stream(path) && !path.starts_with('-') => Err(CHANGES),
+            _ => Err(EVALUATES),
+        },
+        "shopt" => Err(CHANGES),
         "trap"
             if words.first().and_then(Word::literal).is_some_and(|it| matches!(it, "-" | "-p")) =>
         {
@@ -143,6 +149,11 @@ fn tests_variable(words: &[Word]) -> bool {
 
 /// `printf -v NAME`, also as `-vNAME` and more than once, sets a variable.
 fn printf(words: &[Word]) -> Result<(), &'static str> {
+    let sets = words.first().is_none_or(|it| it.may_start_with("-v"));
+    if sets && words.iter().any(|it| it.known_text().contains('\\')) {
+        // It may write what begins a substitution.
+        return Err(EVALUATES);
+    }
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Some(text) = word.literal() else {
