@@ -254,7 +254,11 @@ pub(crate) fn unapproved(it: &Unapproved) -> String {
             "version {version} of the tool {name} has no approval: {history} shows which one has, and a rollback has that one run"
         );
     }
-    let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
+    let what = if it.base.is_some() {
+        "was edited by hand"
+    } else {
+        "has no approved version in the history"
+    };
     format!("the file of the tool {name} {what}: {}", approve(&it.id))
 }
 

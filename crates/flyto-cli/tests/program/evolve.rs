@@ -526,7 +526,10 @@ fn a_store_below_the_home_directory_is_used_once_it_is_there() {
     place.write("home/.flyto/evolution/tools/old.json", &definition("old", "echo old\n"));
     assert_eq!(place.flyto(&["call", "old", "text=x"]).run().code, Some(4));
     let told = place.flyto(&["list"]).run().stderr();
-    assert!(told.contains("the file of the tool old was never approved"), "{told}");
+    assert!(
+        told.contains("the file of the tool old has no approved version in the history"),
+        "{told}"
+    );
     let list = place.flyto(&["evolve", "list", "--format", "json"]).run().json();
     let id = list["unapproved"][0]["id"].as_str().unwrap();
     assert_eq!(place.flyto(&["evolve", "approve", "--yes", id]).run().code, Some(0));
@@ -587,7 +590,7 @@ fn a_call_of_a_tool_that_is_not_loaded_says_why() {
         ("old", "tools/history/old/000001.json cannot be used: "),
         (
             "new",
-            "the file of the tool new was never approved: `flyto --evolve tools evolve approve new-",
+            "the file of the tool new has no approved version in the history: `flyto --evolve tools evolve approve new-",
         ),
     ] {
         let ran = place.evolving(&["call", name, "text=x"]).run();
