@@ -172,7 +172,7 @@ impl Command {
     }
 
     /// The program that runs in the end, as it is called; empty where it is not known.
-    fn program(&self) -> &str {
+    pub(super) fn program(&self) -> &str {
         self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("")
     }
 

@@ -90,11 +90,15 @@ impl<'a> Parser<'a> {
     ///
     /// One reason of each kind is kept for each text.
     pub(super) fn note(&mut self, why: &'static str) {
+        self.note_once(why, true);
+    }
+
+    fn note_once(&mut self, why: &'static str, is_read: bool) {
         let command = self.context.parent;
         // Those of one text stand behind each other.
         let mut of_text = self.out.unclear.iter().rev().take_while(|it| it.command == command);
         if !of_text.any(|it| it.why == why) {
-            let unclear = Unclear { command, is_read: true, ..self.unclear(why) };
+            let unclear = Unclear { command, is_read, ..self.unclear(why) };
             self.out.unclear.push(unclear);
         }
     }
@@ -103,12 +107,7 @@ impl<'a> Parser<'a> {
     /// that one may get.
     pub(super) fn note_dialect(&mut self) {
         if self.context.dialect == Dialect::Any {
-            let why = "what shells other than bash read in another way";
-            let command = self.context.parent;
-            if !self.out.unclear.iter().any(|it| it.why == why && it.command == command) {
-                let unclear = Unclear { command, ..self.unclear(why) };
-                self.out.unclear.push(unclear);
-            }
+            self.note_once("what shells other than bash read in another way", false);
         }
     }
 

@@ -155,8 +155,7 @@ fn run_text(
 impl Command {
     /// The shell that reads the text that this command runs.
     fn dialect_of_text(&self) -> Dialect {
-        let program = self.words.get(self.innermost()).and_then(Word::literal).unwrap_or("");
-        match base_name(program) {
+        match base_name(self.program()) {
             "bash" | "rbash" => Dialect::Bash,
             "eval" | "trap" => self.dialect,
             _ => Dialect::Any,
