@@ -9,7 +9,7 @@
 //! | a text | a path and an address, whole and in parts |
 //! | a text under `command` and its like | a command line as well |
 //! | a list under such a name | the words of one command, and each text with a blank a command line |
-//! | a text under `command` or `program` beside a member such as `args` | the first word of a command with those behind it |
+//! | a text or a list under `command`, `program` or `file` beside a member such as `args` | the first words of a command with those behind it |
 //! | an object under such a name | parts of a command, each of which may be one |
 //! | the name of a member | a path and an address; one that looks like neither is asked |
 
@@ -34,8 +34,24 @@ const MAX_VALUES: usize = 4096;
 const MAX_COMMANDS: usize = 64;
 
 /// Words of the names of members that hold a program whose arguments stand in others.
+///
+/// `file` is that of `execFile(file, args)` in Node, `name` and `tool` those of lists of
+/// calls. Each counts beside arguments alone, so a name of something else costs no more
+/// than one more command that rules are compared with.
 #[cfg(feature = "bash")]
-const PROGRAM: &[&str] = &["command", "cmd", "program", "executable", "exe", "bin", "binary"];
+const PROGRAM: &[&str] = &[
+    "command",
+    "cmd",
+    "program",
+    "executable",
+    "exe",
+    "exec",
+    "bin",
+    "binary",
+    "file",
+    "name",
+    "tool",
+];
 
 /// Words of the names of those others.
 #[cfg(feature = "bash")]
@@ -230,30 +246,26 @@ impl<'a> Judge<'a> {
         let is_one_of = |words: &[String], names: &[&str]| {
             words.iter().any(|word| names.contains(&word.as_str()))
         };
-        let mut arguments = Vec::new();
-        for (_, value) in fields().filter(|(name, _)| is_one_of(name, ARGUMENTS)) {
-            match value {
-                Value::String(text) => {
-                    arguments.extend(text.split_whitespace().map(str::to_owned));
-                }
-                Value::Array(list) => {
-                    let texts = list.iter().take(MAX_VALUES).filter_map(Value::as_str);
-                    arguments.extend(texts.map(str::to_owned));
-                }
-                _ => {}
-            }
-        }
+        let arguments = fields().filter(|(name, _)| is_one_of(name, ARGUMENTS));
+        let arguments: Vec<_> = arguments.filter_map(|(_, it)| words_of(it)).flatten().collect();
         if arguments.is_empty() {
             return false;
         }
         let is_program = |name: &[String]| is_one_of(name, PROGRAM) && !is_one_of(name, ARGUMENTS);
         let programs = fields().filter(|(name, _)| is_program(name));
-        let programs: Vec<_> =
-            programs.filter_map(|(_, it)| it.as_str()).take(MAX_PROGRAMS).collect();
+        // One may be a part of an object, as in `{"command": {"program": "git"}, "args": ["push"]}`.
+        let programs = programs.flat_map(|(_, it)| match it {
+            Value::Object(parts) => {
+                let parts = parts.iter().take(MAX_VALUES);
+                let parts = parts.filter(|(name, _)| is_program(&words_of_name(name)));
+                parts.map(|(_, it)| it).collect()
+            }
+            it => vec![it],
+        });
+        let programs: Vec<_> = programs.filter_map(words_of).take(MAX_PROGRAMS).collect();
         for program in &programs {
-            let words = program.split_whitespace().map(str::to_owned);
-            let words: Vec<_> = words.chain(arguments.iter().cloned()).collect();
-            self.narrow_words(&words);
+            let words = program.iter().chain(&arguments).map(|it| (*it).to_owned());
+            self.narrow_words(&words.collect::<Vec<_>>());
         }
         !programs.is_empty()
     }
@@ -316,6 +328,18 @@ pub(super) fn texts_of(input: &Value) -> Option<Vec<&str>> {
     Some(res)
 }
 
+/// The words of a text, or of a list of texts; `None` of any other value.
+#[cfg(feature = "bash")]
+fn words_of(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(text) => Some(text.split_whitespace().collect()),
+        Value::Array(list) => {
+            Some(list.iter().take(MAX_VALUES).filter_map(Value::as_str).collect())
+        }
+        _ => None,
+    }
+}
+
 /// What a parameter may hold, by its name.
 #[cfg(feature = "bash")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -335,8 +359,21 @@ fn holds(name: &str) -> Holds {
     let is_command = |it: &str| {
         ["command", "cmd", "argv"].iter().any(|name| it.contains(name)) || it.starts_with("script")
     };
-    let is_code =
-        |it: &str| matches!(it, "arg" | "args" | "arguments" | "code" | "run" | "exec" | "shell");
+    let is_code = |it: &str| {
+        matches!(
+            it,
+            "arg"
+                | "args"
+                | "arguments"
+                | "code"
+                | "run"
+                | "exec"
+                | "shell"
+                | "program"
+                | "executable"
+                | "exe"
+        )
+    };
     let mut res = Holds::Other;
     for word in words_of_name(name) {
         match &*word {

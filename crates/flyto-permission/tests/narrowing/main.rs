@@ -481,6 +481,11 @@ fn a_program_beside_its_arguments_is_one_command() {
         json!({ "command": "/usr/bin/git", "arguments": "push origin" }),
         json!({ "command": { "program": "git", "args": ["push"] } }),
         json!({ "steps": [{ "cmd": "git -C d", "argv": ["push"] }] }),
+        json!({ "command": ["git", "-C", "d"], "args": ["push"] }),
+        json!({ "command": { "program": "git" }, "args": ["push"] }),
+        json!({ "file": "git", "args": ["push"] }),
+        json!({ "name": "git", "arguments": ["push"] }),
+        json!({ "exec": ["git"], "args": "push origin" }),
     ] {
         check_input(&rules, &class, input, Verdict::Deny);
     }
@@ -488,9 +493,17 @@ fn a_program_beside_its_arguments_is_one_command() {
         json!({ "command": "git", "args": ["status"] }),
         json!({ "command": "git", "other": ["push"] }),
         json!({ "command": "npm", "args": ["push"] }),
+        json!({ "command": { "program": "npm" }, "args": ["push"] }),
+        json!({ "file": "notes.txt", "options": "push" }),
+        json!({ "name": "git", "arguments": { "what": "push" } }),
     ] {
         check_input(&rules, &class, input, Verdict::Allow);
     }
+    // Some programs need no arguments.
+    let rules = denying("Bash(reboot:*)");
+    check_input(&rules, &class, json!({ "program": "reboot" }), Verdict::Deny);
+    check_input(&rules, &class, json!({ "executable": "/sbin/reboot" }), Verdict::Deny);
+    check_input(&rules, &class, json!({ "program": "rebooting" }), Verdict::Allow);
 }
 
 /// A text for another language may read as a command line.
