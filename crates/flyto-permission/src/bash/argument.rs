@@ -120,7 +120,8 @@ pub(super) struct Habits {
 
 impl Analysis {
     /// Notes which commands print their own text into a pipe, at whose other end a
-    /// program may run it; once the habits of all are known.
+    /// program may run it; once the habits of all are known. What reads `<(…)` is taken
+    /// for such a program.
     pub(super) fn note_feeding(&mut self) {
         for pipeline in &self.pipelines {
             let mut is_run = false;
@@ -129,6 +130,11 @@ impl Analysis {
                     command.feeds_runner |= is_run && command.prints_its_text();
                 }
                 is_run |= self.commands[part.clone()].iter().any(|it| !it.habits.runs_nothing);
+            }
+        }
+        for part in &self.read_by_others {
+            for command in &mut self.commands[part.clone()] {
+                command.feeds_runner |= command.prints_its_text();
             }
         }
     }

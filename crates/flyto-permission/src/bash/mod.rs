@@ -76,6 +76,9 @@ pub(crate) struct Analysis {
     pub(crate) unclear: Vec<Unclear>,
     /// Commands by pipeline and place in it, as ranges of `commands`.
     pub(crate) pipelines: Vec<Vec<std::ops::Range<usize>>>,
+    /// Commands of each `<(…)`, whose output another command reads as a file; as ranges
+    /// of `commands`.
+    read_by_others: Vec<std::ops::Range<usize>>,
     /// Loops over words, as they are written.
     loops: Vec<Loop>,
     /// Variables that an expansion sets, as `${x:=y}` does.

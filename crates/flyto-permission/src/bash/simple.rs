@@ -263,12 +263,20 @@ impl Parser<'_> {
         self.count()?;
         let start = self.pos;
         let mut brace = None;
+        // The path of the program `rm` to zsh, as `=rm`.
+        if self.peek() == Some(b'=') && self.byte(1).is_some_and(|it| it.is_ascii_alphanumeric()) {
+            self.note_dialect();
+        }
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
                     let is_first = self.pos == start;
                     self.pos += 2;
+                    let first = self.out.commands.len();
                     self.substitution(byte == b'>')?;
+                    if byte == b'<' {
+                        self.out.read_by_others.push(first..self.out.commands.len());
+                    }
                     word.expansion(true);
                     if is_first && self.peek().is_none_or(is_meta) {
                         word.set_process();

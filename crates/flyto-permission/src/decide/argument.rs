@@ -9,16 +9,18 @@
 //! A text that does not read as a command line, such as a script of another language,
 //! or that is known only in part, is asked where it mentions the first word of such a
 //! rule anywhere: `os.system("rm x")`. One that reads as a command line may be another
-//! language all the same (`system"rm x"`): where it has quotes or brackets, its words
-//! without them are compared as well. So is a text that the program gets as a
-//! here-string or here-document, or by a pipe from `cat`, `echo` and their like, which
-//! it may run as well.
+//! language all the same (`system"rm x"`), so its words without quotes, brackets and
+//! signs are compared as well. So is a text that the program gets as a here-string or
+//! here-document, or from `cat`, `echo` and their like by a pipe or as `<(…)`, which it
+//! may run as well. A text with backslashes is read without them too:
+//! `printf 'ls\nrm x' | ssh h` prints two lines.
 
 use std::collections::HashSet;
 
 use super::{
     Judge, Source,
     command::{Found, MAX_STEPS, known},
+    escape::unescaped,
 };
 use crate::{
     Cause, Reason, Rule, Subject, Verdict,
@@ -189,8 +191,19 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A text that may be a command line, or a script of another language.
+    /// A text that may be a command line, or a script of another language; as it is, and
+    /// without its escapes, as in `printf 'ls\nrm x'`.
     fn search_text(&self, text: &str, depth: usize, search: &mut Search<'a>) {
+        self.search_reading(text, depth, search);
+        if text.contains('\\') && self.steps().take_line(text.len()) {
+            for reading in unescaped(text) {
+                self.search_reading(&reading, depth, search);
+            }
+        }
+    }
+
+    /// One reading of such a text.
+    fn search_reading(&self, text: &str, depth: usize, search: &mut Search<'a>) {
         let is_word = !text.contains(|it: char| it.is_ascii_whitespace());
         let left = search.n_bytes.checked_sub(text.len());
         let Some(left) = left.filter(|_| !is_word && depth < MAX_TEXTS) else {
@@ -229,9 +242,7 @@ impl<'a> Judge<'a> {
 
     /// The words of a text in any language, without what quotes them.
     fn search_unquoted(&self, text: &str, search: &mut Search<'a>) {
-        if !text.contains(['"', '\'', '(', '[', '{', '<', ':', '%'])
-            || !self.steps().take_line(text.len())
-        {
+        if !self.steps().take_line(text.len()) {
             return;
         }
         let words: Vec<_> = bash::tokens(text).map(bash::Word::literal_of).collect();
