@@ -139,10 +139,18 @@ impl Evolved {
         res
     }
 
-    /// What was put in order at this start, one sentence each: a file that a person changed may be among it.
+    /// What was put in order at this start, one sentence each: a file that a person changed may be among it. Of many files the
+    /// first ones are told.
     pub(crate) fn recovered_now(&self) -> Vec<String> {
         let recovered = self.report.iter().flat_map(|it| &it.recovered);
-        recovered.map(|it| one_line(&it.to_string())).collect()
+        let recovered = recovered.map(|it| one_line(&it.to_string())).collect();
+        first_ones(recovered, |n_more| {
+            let n_more = counted(n_more, "more file");
+            format!(
+                "{n_more} of the store had to be put in order: {} has all",
+                by_evolve(["events"])
+            )
+        })
     }
 
     /// Tools that cannot be called since others have their names, one sentence each.
@@ -281,13 +289,18 @@ pub(crate) fn forgets(path: &Path) -> Option<String> {
 const MAX_TOLD_FILES: usize = 20;
 
 /// Sentences about files that cannot be used, without those beyond the most that are told: one says how many they are.
-pub(crate) fn told_files(mut sentences: Vec<String>) -> Vec<String> {
+pub(crate) fn told_files(sentences: Vec<String>) -> Vec<String> {
+    first_ones(sentences, |n_more| {
+        let list = by_evolve(["list", "--format", "json"]);
+        format!("{n_more} more files cannot be used: {list} has all")
+    })
+}
+
+/// The first sentences of many about files, and one for those beyond [`MAX_TOLD_FILES`].
+fn first_ones(mut sentences: Vec<String>, of_more: impl FnOnce(usize) -> String) -> Vec<String> {
     let n_more = sentences.len().saturating_sub(MAX_TOLD_FILES);
     sentences.truncate(MAX_TOLD_FILES);
-    if n_more > 0 {
-        let list = by_evolve(["list", "--format", "json"]);
-        sentences.push(format!("{n_more} more files cannot be used: {list} has all"));
-    }
+    sentences.extend((n_more > 0).then(|| of_more(n_more)));
     sentences
 }
 

@@ -271,6 +271,18 @@ fn of_many_damaged_versions_the_first_ones_are_told() {
 }
 
 #[test]
+fn of_many_files_put_in_order_the_first_ones_are_told() {
+    let place = Place::new();
+    for number in 1..=30 {
+        place.write(&format!("tools/tools/t{number}.json"), "{");
+    }
+    let ran = place.evolving(&["list"]).run();
+    assert_eq!(ran.stderr().matches(" was damaged (").count(), 20, "{}", ran.shown());
+    let more = "10 more files of the store had to be put in order: ";
+    assert!(ran.stderr().contains(more), "{}", ran.shown());
+}
+
+#[test]
 fn a_directory_that_cannot_be_listed_costs_its_own_tool() {
     let place = Place::new();
     for name in ["t", "other"] {
