@@ -76,7 +76,7 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
             true => Ok(()),
             false => Err(SETS_UNKNOWN),
         },
-        "read" => names(words, "rs"),
+        "read" => read(words),
         "mapfile" | "readarray" => names(words, "t").map_err(|_| EVALUATES),
         "export" | "declare" | "typeset" | "local" | "readonly" => {
             let mut risky = Vec::new();
@@ -175,6 +175,32 @@ fn printf(words: &[Word]) -> Result<(), &'static str> {
 /// What `unset` takes.
 fn is_name_or_flag(word: &str) -> bool {
     is_name(word) || matches!(word, "-v" | "-f")
+}
+
+/// `read`, whose options take a text, a number or a name ([bash(1)]). The value of one is
+/// one word, of which nothing is evaluated; a name stands in a word of its own, where it
+/// counts as set.
+///
+/// [bash(1)]: https://man7.org/linux/man-pages/man1/bash.1.html
+fn read(words: &[Word]) -> Result<(), &'static str> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let letters = word.literal().and_then(|it| it.strip_prefix('-'));
+        let Some(letters) = letters.filter(|it| !it.starts_with('-')) else {
+            return names(&[std::slice::from_ref(word), words.as_slice()].concat(), "-");
+        };
+        let Some(at) = letters.find(|it| !"ers".contains(it)) else { continue };
+        let is_attached = at + 1 < letters.len();
+        match letters.as_bytes()[at] {
+            b'a' if !is_attached => names(words.as_slice().get(..1).unwrap_or_default(), "")?,
+            b'd' | b'i' | b'n' | b'N' | b'p' | b't' | b'u' => {}
+            _ => return Err(SETS_UNKNOWN),
+        }
+        if !is_attached && words.next().is_some_and(Word::may_split) {
+            return Err(SETS_UNKNOWN);
+        }
+    }
+    Ok(())
 }
 
 /// Only names of variables that change nothing, and flags.
