@@ -290,8 +290,11 @@ impl Analysis {
     }
 
     /// Whether a rule with the words of `command` from `start` on, of which it names
-    /// `n_words`, may name another program: one by a relative path, from a directory
-    /// that the rule does not name.
+    /// `n_words`, may name another file: a program by a relative path, or a script as in
+    /// `bash ./run.sh`, from a directory that the rule does not name.
+    ///
+    /// An argument counts as a path where it says so, by `./` or `../`: `origin/main` may
+    /// be a branch.
     pub(crate) fn is_elsewhere(&self, command: &Command, start: usize, n_words: usize) -> bool {
         if !command.moved {
             return false;
@@ -310,8 +313,13 @@ impl Analysis {
         // A rule with all words of `env -C DIR ./run` names the directory.
         let by_itself = moves(command) && command.levels.first().is_some_and(|it| it.start < start);
         let named = start..start + n_words;
-        (by_other || by_itself)
-            && command.levels.iter().any(|it| named.contains(&it.start) && is_relative(it))
+        let has_path = || {
+            let words = command.words.get(named.clone()).unwrap_or_default();
+            words.iter().any(|it| ["./", "../"].iter().any(|dir| it.known_text().starts_with(dir)))
+        };
+        let runs_path =
+            || command.levels.iter().any(|it| named.contains(&it.start) && is_relative(it));
+        (by_other || by_itself) && (runs_path() || has_path())
     }
 
     /// The lines of a here-document; `None` where they are known only when the line

@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
         }
         let is_open = needs.clone().any(|it| !covered[it.start]);
         if is_open && is_elsewhere && blanket.is_none() {
-            let why = "the program that a rule allows is named from another directory here";
+            let why = "a path that a rule allows is named from another directory here";
             self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Class);
         } else if is_open && blanket.is_none() {
             let cause = match kept {
