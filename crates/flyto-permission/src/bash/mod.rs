@@ -47,6 +47,7 @@ use flyto_tools::Access;
 pub(crate) use argument::{Argument, MAX_VALUES, behind_letter, tokens};
 pub(crate) use cases::{Case, Known};
 pub(crate) use danger::find_dangers;
+pub(crate) use unwrap::names_stream;
 pub(crate) use word::Word;
 
 /// Longest text that is read, in bytes, also with all texts in it that are

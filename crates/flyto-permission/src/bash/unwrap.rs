@@ -400,7 +400,7 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
 
 /// Whether a path may be a stream of the process, whose text the line may hold:
 /// `/dev/stdin`, `/dev/fd/3`, `/proc/self/fd/3`, and `fd/3` behind `cd /dev`.
-fn names_stream(path: &str) -> bool {
+pub(crate) fn names_stream(path: &str) -> bool {
     let mut parts = path.rsplit('/').filter(|it| !matches!(*it, "" | "."));
     let last = parts.next().unwrap_or_default();
     let is_number = !last.is_empty() && last.bytes().all(|it| it.is_ascii_digit());

@@ -299,7 +299,7 @@ impl<'a> Judge<'a> {
         let Some((_, value)) = known(word).and_then(|it| it.split_once('=')) else {
             return Source::Class;
         };
-        if !self.steps().take_line(value.len()) {
+        if bash::names_stream(value) || !self.steps().take_line(value.len()) {
             return Source::Class;
         }
         let analysis = bash::analyse_text(value);
@@ -464,6 +464,8 @@ fn assigns_plain_value(word: &Word) -> bool {
         let (name, value) = it.split_once('=').unwrap_or((it, ""));
         !name.trim_end_matches('+').eq_ignore_ascii_case("PATH")
             && !value.starts_with('-')
+            // A shell may run the text of a stream, as by `BASH_ENV`.
+            && !bash::names_stream(value)
             && value.bytes().all(is_plain)
     })
 }

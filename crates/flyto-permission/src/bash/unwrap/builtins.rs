@@ -79,7 +79,7 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
         "read" => read(words),
         "mapfile" | "readarray" => names(words, "t").map_err(|_| EVALUATES),
         "export" | "declare" | "typeset" | "local" | "readonly" => {
-            let mut risky = Vec::new();
+            let (mut risky, mut sets_more) = (Vec::new(), false);
             for (i, word) in words.iter().enumerate() {
                 let text = word.known_text();
                 let is_flag = text.strip_prefix('-').is_some_and(|it| {
@@ -89,15 +89,16 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
                 if is_flag && !(text.contains('n') && name != "export") {
                     continue;
                 }
-                let set = assigned_name(word.leading()).filter(|_| !word.may_split());
+                let set = assigned_name(word.leading());
                 let set = set.or_else(|| word.literal().filter(|it| is_name(it)));
-                let Some(set) = set else { return Err(SETS_UNKNOWN) };
-                if !is_harmless(set) {
+                // Some shells split the value, whose further words are names then.
+                sets_more |= set.is_none() || word.may_split();
+                if set.is_some_and(|it| !is_harmless(it)) {
                     risky.push(start + 1 + i);
                 }
             }
             command.risky.extend(risky);
-            Ok(())
+            if sets_more { Err(SETS_UNKNOWN) } else { Ok(()) }
         }
         _ => Ok(()),
     }
